@@ -24,11 +24,39 @@ using namespace mlir::posenc::onnx;
 // Arithmetic on sizes
 //===----------------------------------------------------------------------===//
 
-/// Computes an operator on two sizes; invalid if the result is unknown.
+/// Computes an operator on constants, modulo 2^64; nullopt if it is not
+/// arithmetic or the result is undefined.
+static std::optional<int64_t> evaluate(StringRef op, int64_t x, int64_t y) {
+  uint64_t a = x, b = y;
+  if (op == "Add")
+    return a + b;
+  if (op == "Sub")
+    return a - b;
+  if (op == "Mul")
+    return a * b;
+  bool isRemainder = op == "Mod" || op == "Fmod";
+  if ((op != "Div" && !isRemainder) || y == 0)
+    return std::nullopt;
+  // The quotient of the lowest number overflows.
+  if (y == -1)
+    return isRemainder ? 0 : -a;
+  if (!isRemainder)
+    return x / y;
+  int64_t rest = x % y;
+  bool isAdjusted = op == "Mod" && rest && (rest < 0) != (y < 0);
+  return isAdjusted ? rest + y : rest;
+}
+
+/// Computes an operator on two sizes; invalid if the result is unknown. The
+/// operator Fmod is Mod with the sign of the dividend.
 static Size evaluate(SizeTable &sizes, StringRef op, const Size &x,
                      const Size &y) {
   using Term = SizeTable::Term;
   auto toSize = [](bool value) { return Size(value ? 1 : 0); };
+  std::optional<int64_t> a = x.getConstant(), b = y.getConstant();
+  if (a && b)
+    if (std::optional<int64_t> result = evaluate(op, *a, *b))
+      return *result;
   bool isEqual = x == y, differs = sizes.areDifferent(x, y);
   if (op == "Add")
     return x + y;
@@ -40,12 +68,10 @@ static Size evaluate(SizeTable &sizes, StringRef op, const Size &x,
     return sizes.createTerm(Term::Min, x, y);
   if (op == "Max")
     return sizes.createTerm(Term::Max, x, y);
-  // Rounds toward zero, which is down for these operands.
-  if ((op == "Div" || op == "Mod") && sizes.isNonNegative(y)) {
-    if (op == "Div" && !sizes.isNonNegative(x)) {
-      std::optional<int64_t> a = x.getConstant(), b = y.getConstant();
-      return a && b && *b ? Size(*a / *b) : Size::invalid();
-    }
+  if (op == "Div" || op == "Mod" || op == "Fmod") {
+    // Terms round down. Quotients of numbers that are not negative do, too.
+    if (!sizes.isNonNegative(y) || (op != "Mod" && !sizes.isNonNegative(x)))
+      return Size::invalid();
     return sizes.createTerm(op == "Div" ? Term::Quotient : Term::Remainder, x,
                             y);
   }
@@ -63,7 +89,6 @@ static Size evaluate(SizeTable &sizes, StringRef op, const Size &x,
     if (sizes.isAtMost(x, y))
       return toSize(op == "LessOrEqual");
   }
-  std::optional<int64_t> a = x.getConstant(), b = y.getConstant();
   if (a && b && op == "And")
     return toSize(*a && *b);
   if (a && b && op == "Or")
@@ -99,8 +124,8 @@ getElements(ArrayRef<Tensor *> operands) {
 
 /// Sets the output to an operator on sizes; returns false if that is not
 /// possible.
-static bool importSizes(NodeImporter &node, ArrayRef<Tensor *> operands,
-                        Type element) {
+static bool importSizes(NodeImporter &node, StringRef op,
+                        ArrayRef<Tensor *> operands, Type element) {
   std::optional<SmallVector<SmallVector<Size>>> lists = getElements(operands);
   if (!lists)
     return false;
@@ -110,12 +135,26 @@ static bool importSizes(NodeImporter &node, ArrayRef<Tensor *> operands,
   SmallVector<Size> results = lists->front();
   for (ArrayRef<Size> list : ArrayRef(*lists).drop_front())
     for (auto [result, size] : llvm::zip_equal(results, list)) {
-      result = evaluate(node.sizes, node.node.op, result, size);
+      result = evaluate(node.sizes, op, result, size);
       if (!result.isValid())
         return false;
     }
-  node.setOutput(0, createElements(element, results, rank));
-  return true;
+  std::optional<Tensor> tensor = createResults(node, element, results, rank);
+  if (tensor)
+    node.setOutput(0, std::move(*tensor));
+  return tensor.has_value();
+}
+
+/// Before the opset `since`, operands have one shape, unless attributes say
+/// otherwise, which are not supported.
+static LogicalResult checkBroadcasting(NodeImporter &node,
+                                       ArrayRef<Tensor *> operands,
+                                       int64_t since) {
+  for (Tensor *operand : operands)
+    if (node.getOpset() < since && operand->shape != operands.front()->shape)
+      return node.emitError() << "before opset " << since
+                              << ", only inputs of one shape are supported";
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -146,6 +185,14 @@ static Value createMod(Scalars &s, Value x, Value y, bool hasSignOfDividend) {
   if (hasSignOfDividend)
     return rest;
   Value zero = s.get(0);
+  if (isFloat) {
+    // A remainder of zero has the sign of the divisor.
+    Value differ =
+        arith::XOrIOp::create(s, s.less(rest, zero), s.less(y, zero));
+    Value adjusted = s.select(differ, s.add(rest, y), rest);
+    return s.select(s.equal(rest, zero), math::CopySignOp::create(s, zero, y),
+                    adjusted);
+  }
   Value signs = arith::XOrIOp::create(s, rest, y);
   Value differ =
       arith::CmpIOp::create(s, arith::CmpIPredicate::slt, signs, zero);
@@ -168,12 +215,17 @@ static LogicalResult importArithmetic(NodeImporter &node) {
   Type element = operands.front()->element;
   if (operands.front()->isBool())
     return node.emitError() << "expected numbers, found bool";
+  bool isVariadic = op == "Max" || op == "Mean" || op == "Min" || op == "Sum";
+  if (failed(checkBroadcasting(node, operands, isVariadic ? 8 : 7)))
+    return failure();
   bool isFloat = isa<FloatType>(element);
   bool hasSignOfDividend = op == "Mod" && node.getInt("fmod", 0);
-  if (op == "Mod" && isFloat && !hasSignOfDividend)
-    return node.emitError() << "floats require 'fmod'";
-  if (!isFloat && !hasSignOfDividend && operands.size() > 1 &&
-      importSizes(node, operands, element))
+  if (op == "Mod" && isFloat && !hasSignOfDividend && node.getOpset() < 28)
+    return node.emitError() << "floats require 'fmod' before opset 28";
+  if (op == "Mean" && !isFloat)
+    return node.emitError() << "expected floats, found " << element;
+  if (!isFloat && operands.size() > 1 &&
+      importSizes(node, hasSignOfDividend ? "Fmod" : op, operands, element))
     return success();
   return node.setResult(
       mapElements(node, operands, element, [&](Scalars &s, ValueRange args) {
@@ -196,6 +248,8 @@ static LogicalResult importArithmetic(NodeImporter &node) {
         Value value = s.convert(args[0]);
         for (Value arg : args.drop_front())
           value = combine(value, s.convert(arg));
+        if (op == "Mean")
+          value = s.div(value, s.get(args.size()));
         return value;
       }));
 }
@@ -213,6 +267,9 @@ static std::optional<double> getExponent(const Tensor &tensor) {
 static LogicalResult importPow(NodeImporter &node) {
   Tensor &base = node.getInput(0), &exponent = node.getInput(1);
   Type element = base.element;
+  Tensor *operands[] = {&base, &exponent};
+  if (failed(checkBroadcasting(node, operands, 7)))
+    return failure();
   std::optional<double> power = getExponent(exponent);
   bool isSmall =
       power && *power >= 0 && *power <= 4 && *power == std::floor(*power);
@@ -220,7 +277,6 @@ static LogicalResult importPow(NodeImporter &node) {
     return node.emitError() << "expected numbers, found bool";
   if (!base.isFloat() && !isSmall)
     return node.emitError() << "integers need a constant exponent from 0 to 4";
-  Tensor *operands[] = {&base, &exponent};
   return node.setResult(mapElements(
       node, operands, element, [&](Scalars &s, ValueRange args) -> Value {
         Value x = s.convert(args[0]), value;
@@ -254,9 +310,11 @@ static LogicalResult importComparison(NodeImporter &node) {
   bool isLogic = op == "And" || op == "Or" || op == "Xor";
   if (isLogic && !element.isInteger(1))
     return node.emitError() << "expected bools, found " << element;
+  if (failed(checkBroadcasting(node, operands, 7)))
+    return failure();
   Type i1 = node.getI1Type();
   bool isFloat = isa<FloatType>(element);
-  if (!isFloat && importSizes(node, operands, i1))
+  if (!isFloat && importSizes(node, op, operands, i1))
     return success();
   return node.setResult(mapElements(
       node, operands, i1, [&](Scalars &s, ValueRange args) -> Value {
@@ -322,8 +380,8 @@ static LogicalResult importPRelu(NodeImporter &node) {
   if (!isa<FloatType>(element) || operands[1]->element != element)
     return node.emitError() << "expected floats of one type";
   return node.setResult(
-      mapFloats(node, operands, [&](Scalars &s, ValueRange args) {
-        Value x = args[0], slope = args[1];
+      mapToFirst(node, operands, [&](Scalars &s, ValueRange args) {
+        Value x = s.convert(args[0]), slope = s.convert(args[1]);
         return s.select(s.less(x, s.get(0)), s.mul(slope, x), x);
       }));
 }
@@ -331,7 +389,7 @@ static LogicalResult importPRelu(NodeImporter &node) {
 void onnx::addBinaryOperators(OperatorTable &table) {
   for (StringRef op : {"Add", "Sub", "Mul", "Div", "Mod"})
     table[op] = {2, 2, 1, importArithmetic};
-  for (StringRef op : {"Min", "Max", "Sum"})
+  for (StringRef op : {"Max", "Mean", "Min", "Sum"})
     table[op] = {1, 64, 1, importArithmetic};
   table["Pow"] = {2, 2, 1, importPow};
   for (StringRef op : {"Equal", "Less", "LessOrEqual", "Greater",

@@ -52,9 +52,12 @@ static LogicalResult importUnary(NodeImporter &node) {
   bool isTanh = false;
   if (op == "LeakyRelu")
     alpha = node.getFloat("alpha", 0.01);
-  else if (op == "Elu" || op == "Celu")
+  else if (op == "Elu" || op == "Celu" || op == "ThresholdedRelu")
     alpha = node.getFloat("alpha", 1.0);
-  else if (op == "HardSigmoid") {
+  else if (op == "Selu") {
+    alpha = node.getFloat("alpha", 1.67326319217681884765625);
+    beta = node.getFloat("gamma", 1.05070102214813232421875);
+  } else if (op == "HardSigmoid") {
     alpha = node.getFloat("alpha", 0.2);
     beta = node.getFloat("beta", 0.5);
   } else if (op == "QuickGelu")
@@ -77,6 +80,18 @@ static LogicalResult importUnary(NodeImporter &node) {
         if (op == "Elu")
           return s.select(s.less(x, s.get(0)),
                           s.mul(s.get(alpha), s.sub(s.exp(x), s.get(1))), x);
+        if (op == "Selu")
+          return s.mul(s.get(beta),
+                       s.select(s.less(x, s.get(0)),
+                                s.mul(s.get(alpha), s.sub(s.exp(x), s.get(1))),
+                                x));
+        if (op == "Celu")
+          return s.select(s.less(x, s.get(0)),
+                          s.mul(s.get(alpha),
+                                s.sub(s.exp(s.div(x, s.get(alpha))), s.get(1))),
+                          x);
+        if (op == "ThresholdedRelu")
+          return s.select(s.less(s.get(alpha), x), x, s.get(0));
         if (op == "HardSigmoid")
           return s.max(s.get(0), s.min(s.get(1), s.add(s.mul(x, s.get(alpha)),
                                                        s.get(beta))));
@@ -88,11 +103,14 @@ static LogicalResult importUnary(NodeImporter &node) {
           return s.sigmoid(x);
         if (op == "QuickGelu" || op == "Swish")
           return s.mul(x, s.sigmoid(s.mul(x, s.get(alpha))));
-        if (op == "Softplus") {
+        if (op == "Softplus" || op == "Mish") {
           // ln(1 + e^x) without overflow.
           Value tail = math::Log1pOp::create(
               s, s.exp(s.neg(math::AbsFOp::create(s, x))));
-          return s.add(s.max(x, s.get(0)), tail);
+          Value softplus = s.add(s.max(x, s.get(0)), tail);
+          if (op == "Softplus")
+            return softplus;
+          return s.mul(x, math::TanhOp::create(s, softplus));
         }
         if (op == "Softsign")
           return s.div(x, s.add(s.get(1), math::AbsFOp::create(s, x)));
@@ -129,12 +147,19 @@ static LogicalResult importSigned(NodeImporter &node) {
   StringRef op = node.node.op;
   if (input.isBool())
     return node.emitError() << "expected numbers, found bool";
-  if (op == "Neg" && input.elements) {
+  if (input.elements && op != "Sign") {
     SmallVector<Size> elements;
-    for (const Size &size : *input.elements)
-      elements.push_back(Size(0) - size);
-    return node.setResult(
-        createElements(input.element, elements, input.getRank()));
+    for (const Size &size : *input.elements) {
+      // The lowest number is its own negation.
+      Size negated = size.isConstant(INT64_MIN) ? size : Size(0) - size;
+      bool isKept = op == "Abs" && node.sizes.isNonNegative(size);
+      bool isNegated = op == "Neg" || node.sizes.isNonNegative(negated) ||
+                       size.isConstant(INT64_MIN);
+      elements.push_back(isKept ? size : isNegated ? negated : Size::invalid());
+    }
+    if (std::optional<Tensor> result =
+            createResults(node, input.element, elements, input.getRank()))
+      return node.setResult(std::move(*result));
   }
   return node.setResult(mapElements(
       node, &input, input.element, [&](Scalars &s, ValueRange args) -> Value {
@@ -268,12 +293,13 @@ static LogicalResult importBiasGelu(NodeImporter &node) {
 }
 
 void onnx::addElementwiseOperators(OperatorTable &table) {
-  for (StringRef op :
-       {"Relu",    "LeakyRelu",  "Elu",      "HardSigmoid", "HardSwish",
-        "Sigmoid", "Softplus",   "Softsign", "Gelu",        "Swish",
-        "Sqrt",    "Reciprocal", "Exp",      "Log",         "Erf",
-        "Tanh",    "Sin",        "Cos",      "Floor",       "Ceil",
-        "Round"})
+  for (StringRef op : {"Relu",      "LeakyRelu", "Elu",      "HardSigmoid",
+                       "HardSwish", "Sigmoid",   "Softplus", "Softsign",
+                       "Gelu",      "Swish",     "Sqrt",     "Reciprocal",
+                       "Exp",       "Log",       "Erf",      "Tanh",
+                       "Sin",       "Cos",       "Floor",    "Ceil",
+                       "Round",     "Selu",      "Celu",     "ThresholdedRelu",
+                       "Mish"})
     table[op] = {1, 1, 1, importUnary};
   table["com.microsoft/QuickGelu"] = {1, 1, 1, importUnary};
   table["com.microsoft/Gelu"] = {1, 1, 1, importUnary};

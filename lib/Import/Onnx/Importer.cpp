@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -269,6 +270,49 @@ LogicalResult Importer::addOutputs(func::FuncOp function) {
 // Nodes
 //===----------------------------------------------------------------------===//
 
+/// Returns the first opset of the default domain that has an operator in the
+/// form that is imported. Those whose older forms are, too, are not listed.
+static int64_t getFirstOpset(StringRef op) {
+  return llvm::StringSwitch<int64_t>(op)
+      // Attributes were called otherwise, or had another type or default.
+      .Cases({"Pad", "Split"}, 2)
+      .Cases({"Cast", "Selu", "Tile"}, 6)
+      // Older forms broadcast by attributes, or drop elements by default.
+      .Cases({"Cos", "Dropout", "Gemm", "PRelu", "Sin"}, 7)
+      .Case("Expand", 8)
+      .Cases({"ConstantOfShape", "Erf", "EyeLike", "IsNaN"}, 9)
+      .Cases({"OneHot", "Sign", "Where"}, 9)
+      .Cases({"IsInf", "Mod", "ThresholdedRelu"}, 10)
+      .Cases({"CumSum", "GatherElements", "GatherND"}, 11)
+      .Cases({"Range", "Round", "ScatterND"}, 11)
+      .Cases({"Celu", "GreaterOrEqual", "LessOrEqual"}, 12)
+      .Cases({"HardSwish", "Trilu"}, 14)
+      .Case("CastLike", 15)
+      .Case("LayerNormalization", 17)
+      .Case("Mish", 18)
+      .Case("Gelu", 20)
+      .Cases({"Attention", "RMSNormalization", "RotaryEmbedding"}, 23)
+      .Case("Swish", 24)
+      .Default(1);
+}
+
+LogicalResult Importer::checkOpsets() {
+  for (const auto &[domain, newest] :
+       {std::pair<StringRef, int64_t>("", kNewestOpset),
+        {"com.microsoft", 1}}) {
+    auto it = model.opsets.find(domain);
+    if (it == model.opsets.end() || (it->second >= 1 && it->second <= newest))
+      continue;
+    InFlightDiagnostic error = mlir::emitError(fileLoc);
+    error << "opset " << it->second;
+    if (!domain.empty())
+      error << " of " << domain;
+    return error << " is not known: expected "
+                 << (newest == 1 ? "" : "an opset from 1 to ") << newest;
+  }
+  return success();
+}
+
 LogicalResult Importer::importNode(const Node &node) {
   std::string title = shorten(node.op).str();
   if (!node.domain.empty())
@@ -300,6 +344,10 @@ LogicalResult Importer::importNode(const Node &node) {
                     : "operators of the domain '" + shorten(node.domain) +
                           "' are not supported");
   }
+  int64_t opset = model.opsets.lookup("");
+  if (int64_t first = getFirstOpset(key); opset < first)
+    return fail("this operator is supported from opset " + Twine(first) +
+                ", and the model has opset " + Twine(opset));
   const Operator &entry = it->second;
   if (node.inputs.size() < entry.minInputs ||
       node.inputs.size() > entry.maxInputs)
@@ -358,7 +406,8 @@ OwningOpRef<ModuleOp> Importer::run() {
   bool isName = isArgumentName(name) && name.size() <= 64;
   auto function = func::FuncOp::create(builder, fileLoc, isName ? name : "main",
                                        builder.getFunctionType({}, {}));
-  if (failed(addInputs(function)) || failed(addInitializers()))
+  if (failed(checkOpsets()) || failed(addInputs(function)) ||
+      failed(addInitializers()))
     return nullptr;
   for (const Node &node : model.graph.nodes)
     if (failed(importNode(node)))

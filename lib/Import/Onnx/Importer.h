@@ -48,6 +48,9 @@ struct Tensor {
 /// Maximum number of elements that are known one by one.
 constexpr int64_t kMaxKnownElements = 256;
 
+/// Newest version of the default domain whose changes the import knows.
+constexpr int64_t kNewestOpset = 28;
+
 class NodeImporter;
 
 /// How an operator is imported.
@@ -127,6 +130,7 @@ public:
   RankedTensorType getType(ArrayRef<Size> shape, Type element);
 
 private:
+  LogicalResult checkOpsets();
   LogicalResult addInputs(func::FuncOp function);
   LogicalResult addInitializers();
   LogicalResult importNode(const Node &node);

@@ -234,7 +234,9 @@ llvm::Expected<Model> mlir::posenc::onnx::parseModel(StringRef bytes) {
           version = part.getInt();
         return true;
       });
-      model.opsets[domain] = version;
+      // Nodes have the meaning of the highest version.
+      auto [it, isNew] = model.opsets.try_emplace(domain, version);
+      it->second = std::max(it->second, version);
       return isParsed;
     }
     if (field.isBytes(25)) {

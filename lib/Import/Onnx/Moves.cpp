@@ -183,8 +183,10 @@ static LogicalResult importConcat(NodeImporter &node) {
       return node.emitError() << "input " << number << " is missing";
     tensors.push_back(&node.getInput(number));
   }
+  if (!node.getAttribute("axis") && node.getOpset() >= 4)
+    return node.emitError() << "the axis is missing";
   FailureOr<int64_t> axis =
-      node.getAxis(node.getInt("axis", 0), tensors.front()->getRank());
+      node.getAxis(node.getInt("axis", 1), tensors.front()->getRank());
   if (failed(axis))
     return failure();
   Type element = tensors.front()->element;
@@ -212,6 +214,7 @@ static LogicalResult importSplit(NodeImporter &node) {
     return failure();
   size_t count = node.node.outputs.size();
   int64_t declared = node.getInt("num_outputs", count);
+  bool isEqual = !node.getAttribute("num_outputs");
   Size whole = input.shape[*axis];
   SmallVector<Size> parts;
   if (*given) {
@@ -220,11 +223,12 @@ static LogicalResult importSplit(NodeImporter &node) {
     if (declared <= 0 || declared != static_cast<int64_t>(count))
       return node.emitError() << "'num_outputs' is " << declared << ", but "
                               << count << " outputs are named";
-    // All parts are equal, but the last may be smaller.
+    // All parts are equal, but the last may be smaller since opset 18.
     Size part = node.sizes.createTerm(SizeTable::Term::Quotient,
-                                      whole + (declared - 1), declared);
+                                      isEqual ? whole : whole + (declared - 1),
+                                      declared);
     parts.assign(count, part);
-    if (count)
+    if (!isEqual)
       parts.back() = whole - part * (declared - 1);
   }
   if (parts.size() != count)
@@ -232,9 +236,8 @@ static LogicalResult importSplit(NodeImporter &node) {
            << "expected sizes of " << count << " outputs, got " << parts.size();
   Size total(0);
   for (const Size &part : parts) {
-    if (part.getConstant() && *part.getConstant() < 0)
-      return node.emitError()
-             << "size " << *part.getConstant() << " of an output is negative";
+    if (!requireAtMost(node, 0, part))
+      return node.emitError() << "the size of an output is negative";
     total = total + part;
   }
   if (!total.isValid() || !requireEqual(node, total, whole))

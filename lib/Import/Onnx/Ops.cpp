@@ -9,6 +9,7 @@
 #include "Scalars.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -40,6 +41,36 @@ Tensor onnx::createElements(Type element, ArrayRef<Size> elements,
   return tensor;
 }
 
+/// Whether a size cannot overflow 64 bits, if its symbols are sizes of tensors
+/// in memory.
+static bool hasSmallCoefficients(const Size &size) {
+  return size.isValid() && llvm::all_of(size.getTerms(), [](const auto &term) {
+           return llvm::isInt<33>(term.second);
+         });
+}
+
+std::optional<Tensor> onnx::createResults(NodeImporter &node, Type element,
+                                          ArrayRef<Size> elements,
+                                          int64_t rank) {
+  unsigned width = element.getIntOrFloatBitWidth();
+  SmallVector<Size> results(elements);
+  for (Size &size : results) {
+    if (std::optional<int64_t> constant = size.getConstant()) {
+      size = width == 1 ? int64_t(*constant != 0)
+                        : llvm::SignExtend64(*constant, width);
+      continue;
+    }
+    if (width < 32 || !hasSmallCoefficients(size))
+      return std::nullopt;
+  }
+  if (width == 32)
+    for (const Size &size : results)
+      if (!requireAtMost(node, size, INT32_MAX) ||
+          !requireAtMost(node, INT32_MIN, size))
+        return std::nullopt;
+  return createElements(element, results, rank);
+}
+
 Value onnx::createEmpty(NodeImporter &node, ArrayRef<Size> shape,
                         Type element) {
   return tensor::EmptyOp::create(node, node.getMixed(shape), element);
@@ -52,15 +83,15 @@ Value onnx::createScalar(ImplicitLocOpBuilder &b, Type type, double value) {
       b, b.getIntegerAttr(type, static_cast<int64_t>(value)));
 }
 
-/// Returns a tensor filled with a scalar.
-static Value fill(NodeImporter &node, ArrayRef<Size> shape, Value scalar) {
+Value onnx::createFilled(NodeImporter &node, ArrayRef<Size> shape,
+                         Value scalar) {
   Value empty = createEmpty(node, shape, scalar.getType());
   return linalg::FillOp::create(node, scalar, empty).getResult(0);
 }
 
 Value onnx::createFilled(NodeImporter &node, ArrayRef<Size> shape, Type element,
                          double value) {
-  return fill(node, shape, createScalar(node, element, value));
+  return createFilled(node, shape, createScalar(node, element, value));
 }
 
 TypedAttr onnx::getSplat(const Tensor &tensor) {
@@ -369,6 +400,21 @@ FailureOr<Tensor> onnx::mapElements(NodeImporter &node,
   return mapElementsTo(node, operands, *shape, element, body);
 }
 
+FailureOr<Tensor> onnx::mapToFirst(NodeImporter &node,
+                                   ArrayRef<Tensor *> operands, Body body) {
+  const Tensor &first = *operands.front();
+  FailureOr<SmallVector<Size>> shape = broadcastShapes(node, operands);
+  if (failed(shape))
+    return failure();
+  bool isLarger = shape->size() != first.shape.size();
+  for (size_t dim = 0; !isLarger && dim < shape->size(); ++dim)
+    isLarger = first.shape[dim].isConstant(1) && !(*shape)[dim].isConstant(1);
+  if (isLarger)
+    return node.emitError() << "an input does not broadcast to the shape of "
+                               "the first one";
+  return mapElementsTo(node, operands, *shape, first.element, body);
+}
+
 Tensor onnx::broadcast(NodeImporter &node, Tensor &tensor,
                        ArrayRef<Size> shape) {
   return mapElementsTo(node, &tensor, shape, tensor.element,
@@ -378,9 +424,10 @@ Tensor onnx::broadcast(NodeImporter &node, Tensor &tensor,
 Tensor onnx::convertTensor(NodeImporter &node, Tensor &tensor, Type element) {
   if (tensor.element == element)
     return tensor;
-  auto integer = dyn_cast<IntegerType>(element);
-  if (tensor.elements && integer && integer.getWidth() >= 32)
-    return createElements(element, *tensor.elements, tensor.getRank());
+  if (tensor.elements && isa<IntegerType>(element))
+    if (std::optional<Tensor> converted =
+            createResults(node, element, *tensor.elements, tensor.getRank()))
+      return *converted;
   return mapElementsTo(node, &tensor, tensor.shape, element,
                        [](Scalars &, ValueRange args) { return args[0]; });
 }
@@ -393,7 +440,7 @@ Tensor onnx::reduce(NodeImporter &node, Tensor &tensor, ArrayRef<int64_t> axes,
                     Combiner combiner, Type element, Body transform) {
   ReductionLoops loops(node.getContext(), tensor.shape, axes);
   Value start = arith::ConstantOp::create(node, getNeutral(combiner, element));
-  Value init = fill(node, loops.shape, start);
+  Value init = createFilled(node, loops.shape, start);
   auto body = [&](Scalars &s, ValueRange args) {
     Value x = s.convert(args[0]);
     if (transform)

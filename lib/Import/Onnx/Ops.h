@@ -30,8 +30,16 @@ Tensor createConstant(DenseElementsAttr attr);
 Tensor createTensor(NodeImporter &node, Value value, ArrayRef<Size> shape);
 /// Returns a tensor of integers that follow from sizes; rank 0 or 1.
 Tensor createElements(Type element, ArrayRef<Size> elements, int64_t rank);
+/// The same for the results of arithmetic. Constants wrap around in the type.
+/// Other results are assumed to fit in it, which entry points check for types
+/// of 32 bits. Returns nullopt if that is not plausible, or the type is
+/// narrower.
+std::optional<Tensor> createResults(NodeImporter &node, Type element,
+                                    ArrayRef<Size> elements, int64_t rank);
 
 Value createEmpty(NodeImporter &node, ArrayRef<Size> shape, Type element);
+/// A tensor with all elements equal to a scalar.
+Value createFilled(NodeImporter &node, ArrayRef<Size> shape, Value scalar);
 /// A tensor with all elements equal to `value`, which is converted to the type.
 Value createFilled(NodeImporter &node, ArrayRef<Size> shape, Type element,
                    double value);
@@ -69,6 +77,10 @@ FailureOr<Tensor> mapElements(NodeImporter &node, ArrayRef<Tensor *> operands,
 /// The same with the shape of the result, which operands broadcast to.
 Tensor mapElementsTo(NodeImporter &node, ArrayRef<Tensor *> operands,
                      ArrayRef<Size> shape, Type element, Body body);
+/// The same if the operands broadcast to the first one, whose shape and type
+/// the result has.
+FailureOr<Tensor> mapToFirst(NodeImporter &node, ArrayRef<Tensor *> operands,
+                             Body body);
 /// Computes floats, in the type in which those of the first operand are
 /// computed, which `body` gets and returns.
 FailureOr<Tensor> mapFloats(NodeImporter &node, ArrayRef<Tensor *> operands,

@@ -120,9 +120,8 @@ static LogicalResult importGemm(NodeImporter &node) {
   SmallVector<Tensor *> operands{&*product};
   if (hasSummand)
     operands.push_back(&node.getInput(2));
-  Type element = left.element;
   return node.setResult(
-      mapElements(node, operands, element, [&](Scalars &s, ValueRange args) {
+      mapToFirst(node, operands, [&](Scalars &s, ValueRange args) {
         Value x = s.convert(args[0]);
         if (alpha != 1)
           x = s.mul(x, s.get(alpha));

@@ -203,8 +203,14 @@ Tensor onnx::slice(NodeImporter &node, Tensor &tensor, ArrayRef<Size> offsets,
   SmallVector<OpFoldResult> steps(sizes.size(), node.getIndexAttr(1));
   if (!strides.empty())
     steps = getAsIndexOpFoldResult(node.getContext(), strides);
+  // A slice from the end of a dimension is empty, but its offset must be in
+  // bounds.
+  SmallVector<Size> first(offsets);
+  for (auto [offset, size, whole] : llvm::zip_equal(first, sizes, tensor.shape))
+    if (size.isConstant(0) || node.sizes.isAtMost(whole, offset))
+      offset = 0;
   Value result = tensor::ExtractSliceOp::create(
-      node, value, node.getMixed(offsets), node.getMixed(sizes), steps);
+      node, value, node.getMixed(first), node.getMixed(sizes), steps);
   return createTensor(node, result, sizes);
 }
 

@@ -9,6 +9,8 @@
 #include "Ops.h"
 #include "Scalars.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
@@ -86,9 +88,8 @@ static LogicalResult fillOutput(NodeImporter &node, ArrayRef<Size> shape,
   }
   Value scalar = arith::ConstantOp::create(
       node, cast<TypedAttr>(*value.getValues<mlir::Attribute>().begin()));
-  Value empty = createEmpty(node, shape, value.getElementType());
-  Value filled = linalg::FillOp::create(node, scalar, empty).getResult(0);
-  return node.setResult(createTensor(node, filled, shape));
+  return node.setResult(
+      createTensor(node, createFilled(node, shape, scalar), shape));
 }
 
 static LogicalResult importConstantOfShape(NodeImporter &node) {
@@ -112,8 +113,29 @@ static LogicalResult importConstantOfShape(NodeImporter &node) {
   return fillOutput(node, **shape, value);
 }
 
+/// Returns the number of elements of a range; invalid if it overflows.
+static Size countSteps(NodeImporter &node, const Size &first, const Size &end,
+                       int64_t step) {
+  std::optional<int64_t> low = first.getConstant(), high = end.getConstant();
+  if (low && high) {
+    if (step < 0)
+      std::swap(low, high);
+    // The differences have no sign, and overflow signed numbers.
+    uint64_t span = *low < *high ? uint64_t(*high) - uint64_t(*low) : 0;
+    uint64_t count = llvm::divideCeil(span, llvm::AbsoluteValue(step));
+    return count > INT64_MAX ? Size::invalid() : Size(count);
+  }
+  Size span = step > 0 ? end - first : first - end;
+  Size width = step > 0 ? Size(step) : Size(0) - Size(step);
+  return node.sizes.createTerm(SizeTable::Term::Max, Size(0),
+                               node.sizes.createTerm(SizeTable::Term::Quotient,
+                                                     span + width - 1, width));
+}
+
 /// Integer bounds may be sizes; others must be constant.
 static LogicalResult importRange(NodeImporter &node) {
+  // Floats are computed in f32 at least.
+  node.ignore("stash_type");
   Tensor &start = node.getInput(0), &limit = node.getInput(1),
          &delta = node.getInput(2);
   Type element = start.element;
@@ -126,20 +148,15 @@ static LogicalResult importRange(NodeImporter &node) {
     std::optional<int64_t> step = delta.elements->front().getConstant();
     if (!step || *step == 0)
       return node.emitError() << "the step must be a constant other than 0";
-    Size span = *step > 0 ? end - first : first - end;
-    // The number of the lowest step overflows, and then so does the count.
-    Size width = *step > 0 ? Size(*step) : Size(0) - Size(*step);
-    Size count =
-        node.sizes.createTerm(SizeTable::Term::Max, Size(0),
-                              node.sizes.createTerm(SizeTable::Term::Quotient,
-                                                    span + width - 1, width));
+    Size count = countSteps(node, first, end, *step);
     if (!count.isValid())
       return node.emitError() << "the number of elements overflows";
     std::optional<int64_t> known = count.getConstant();
     if (known && *known <= kMaxKnownElements) {
       SmallVector<Size> elements;
+      // The last element is in the range, so no earlier one overflows.
       for (int64_t i = 0; i < *known; ++i)
-        elements.push_back(first + Size(i) * *step);
+        elements.push_back(i ? elements.back() + *step : first);
       return node.setResult(createElements(element, elements, 1));
     }
     Value origin = node.materialize(first);

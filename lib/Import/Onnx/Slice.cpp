@@ -9,6 +9,8 @@
 #include "Ops.h"
 #include "Scalars.h"
 
+#include "llvm/ADT/SmallSet.h"
+
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
@@ -23,11 +25,11 @@ static Size clampBound(NodeImporter &node, const Size &bound,
                        const Size &size) {
   SizeTable &sizes = node.sizes;
   std::optional<int64_t> constant = bound.getConstant();
-  // Exporters write such bounds for the end.
+  // Exporters write such bounds for the ends of dynamic dimensions.
   constexpr int64_t huge = std::numeric_limits<int32_t>::max();
-  if (constant && *constant >= huge)
+  if (constant && *constant >= huge && !size.getConstant())
     return size;
-  if (constant && *constant < -huge)
+  if (constant && *constant < -huge && !size.getConstant())
     return 0;
   Size position = sizes.createTerm(SizeTable::Term::Wrap, bound, size);
   Size low = sizes.createTerm(SizeTable::Term::Max, Size(0), position);
@@ -113,12 +115,15 @@ static LogicalResult importSlice(NodeImporter &node) {
     FailureOr<int64_t> axis = node.getAxis(*number, rank);
     if (failed(axis))
       return failure();
-    int64_t step = *steps ? (**steps)[i] : 1;
-    constexpr int64_t maxStep = int64_t(1) << 31;
-    if (step == 0 || step > maxStep || step < -maxStep)
-      return node.emitError() << "step " << step << " is not supported";
     const Size &start = (**starts)[i], &end = (**ends)[i];
     const Size &size = input.shape[*axis];
+    int64_t step = *steps ? (**steps)[i] : 1;
+    if (step == 0)
+      return node.emitError() << "a step is 0";
+    // Larger steps take one element, too.
+    int64_t maxStep = std::max<int64_t>(
+        size.getConstant().value_or(std::numeric_limits<int32_t>::max()), 1);
+    step = std::clamp(step, -maxStep, maxStep);
     if (count == 1 && sliceElements(node, input, start, end, step))
       return success();
     if (step < 0) {
@@ -151,9 +156,6 @@ static LogicalResult importSlice(NodeImporter &node) {
     strides[*axis] = step;
     if (!sizes[*axis].isValid())
       return node.emitError() << "the bounds have no simple form";
-    // The offset of an empty slice must be in bounds.
-    if (sizes[*axis].isConstant(0))
-      offsets[*axis] = 0;
   }
   Tensor result = slice(node, input, offsets, sizes, strides);
   for (auto [axis, step] : backwards) {
@@ -168,6 +170,20 @@ static LogicalResult importSlice(NodeImporter &node) {
 //===----------------------------------------------------------------------===//
 // Pad, Trilu and CumSum
 //===----------------------------------------------------------------------===//
+
+/// Crops as many elements as a negative pad says: first those of the input,
+/// then pads of the other side. Returns the number of the former.
+static Size crop(SizeTable &sizes, Size &pad, Size &size, Size &other) {
+  if (sizes.isNonNegative(pad))
+    return 0;
+  using Term = SizeTable::Term;
+  Size excess = sizes.createTerm(Term::Max, Size(0), Size(0) - pad);
+  Size cropped = sizes.createTerm(Term::Min, excess, size);
+  size = size - cropped;
+  other = other - excess + cropped;
+  pad = pad + excess;
+  return cropped;
+}
 
 static LogicalResult importPad(NodeImporter &node) {
   Tensor &input = node.getInput(0);
@@ -195,32 +211,32 @@ static LogicalResult importPad(NodeImporter &node) {
     padding = createScalar(node, input.element, node.getFloat("value", 0));
   }
   SmallVector<Size> low(rank, Size(0)), high(low), offsets(low),
-      sizes(input.shape), shape;
+      sizes(input.shape), shape(input.shape);
+  llvm::SmallSet<int64_t, 8> padded;
   for (size_t i = 0; i < axes.size(); ++i) {
     FailureOr<int64_t> axis = node.getAxis(axes[i], rank);
     if (failed(axis))
       return failure();
-    low[*axis] = (**pads)[i];
-    high[*axis] = (**pads)[i + axes.size()];
-    // Negative pads crop.
-    for (Size *pad : {&low[*axis], &high[*axis]}) {
-      std::optional<int64_t> constant = pad->getConstant();
-      if (!constant || *constant >= 0)
-        continue;
-      sizes[*axis] = sizes[*axis] + *pad;
-      if (pad == &low[*axis])
-        offsets[*axis] = Size(0) - *pad;
-      *pad = 0;
-    }
-    if (sizes[*axis].getConstant() && *sizes[*axis].getConstant() < 0)
-      return node.emitError() << "a size of the result is negative";
+    if (!padded.insert(*axis).second)
+      return node.emitError() << "axis " << *axis << " is given twice";
+    Size &before = low[*axis], &after = high[*axis], &size = sizes[*axis];
+    before = (**pads)[i];
+    after = (**pads)[i + axes.size()];
+    shape[*axis] = before + after + size;
+    if (!requireAtMost(node, 0, shape[*axis]))
+      return node.emitError()
+             << "a size of the result is negative or overflows";
+    offsets[*axis] = crop(node.sizes, before, size, after);
+    crop(node.sizes, after, size, before);
+    if (!size.isValid() || !before.isValid() || !after.isValid())
+      return node.emitError() << "the pads have no simple form";
   }
+  // The verifier of the lowered pad expects that some of the input is left.
+  for (auto [size, pad, whole] : llvm::zip_equal(sizes, low, shape))
+    if (size.isConstant(0) || node.sizes.isAtMost(whole, pad))
+      return node.setResult(
+          createTensor(node, createFilled(node, shape, padding), shape));
   Tensor cropped = slice(node, input, offsets, sizes);
-  for (int64_t dim = 0; dim < rank; ++dim) {
-    shape.push_back(low[dim] + sizes[dim] + high[dim]);
-    if (!shape.back().isValid())
-      return node.emitError() << "a size of the result overflows";
-  }
   RankedTensorType type = node.graph.getType(shape, input.element);
   Value result =
       tensor::PadOp::create(node, type, node.getValue(cropped),
@@ -243,6 +259,10 @@ static LogicalResult importTrilu(NodeImporter &node) {
       return node.emitError() << "expected one diagonal";
     diagonal = (*given)->front();
   }
+  // Sums with the number of a row do not overflow.
+  constexpr int64_t limit = int64_t(1) << 62;
+  if (std::optional<int64_t> constant = diagonal.getConstant())
+    diagonal = std::clamp(*constant, -limit, limit);
   Value offset = node.materialize(diagonal);
   return node.setResult(mapElementsTo(
       node, &input, input.shape, input.element,

@@ -16,7 +16,8 @@ from onnx_model import node, tensor, write
 
 RUN, FOLDER = sys.argv[1:]
 KINDS = {np.dtype(kind): name for kind, name in
-         [(np.float32, "f32"), (np.int64, "i64"), (np.int32, "i32"), (bool, "bool")]}
+         [(np.float32, "f32"), (np.int64, "i64"), (np.int32, "i32"), (np.int8, "i8"),
+          (bool, "bool")]}
 random = np.random.default_rng(7)
 programs = wrong = 0
 
@@ -275,6 +276,124 @@ check("norms", [
      (x - mean) / np.sqrt(variance + 1e-6) * scale + scale,
      2 * x / np.sqrt((4 * x ** 2).mean(-1, keepdims=True) + 1e-6) * scale, 2 * x],
     dims={"x": ["b", "s", 16]})
+
+# Before opset 13, all dimensions from the axis on are one.
+x = floats(2, 3, 4)
+rows = x.reshape(2, 12)
+check("flattened", [
+    node("Softmax", ["x"], ["y0"]), node("LogSoftmax", ["x"], ["y1"], axis=-2),
+    node("Hardmax", ["x"], ["y2"]), node("LogSoftmax", ["x"], ["y3"], axis=2)],
+    {"x": x}, [],
+    [softmax(rows).reshape(x.shape), np.log(softmax(rows)).reshape(x.shape),
+     np.eye(12)[rows.argmax(1)].reshape(x.shape), np.log(softmax(x))],
+    opset=11, dims={"x": ["b", 3, "d"]})
+
+# Reductions of no dimension keep what is done to each element.
+x = floats(3, 4)
+check("no-axes", [
+    *(node(op, ["x"], [f"y{number}"], noop_with_empty_axes=1) for number, op in
+      enumerate(["ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSumExp",
+                 "ReduceMean"])),
+    node("ReduceLogSum", ["y0", "none"], ["y5"], noop_with_empty_axes=1),
+    node("ReduceLogSumExp", ["x", "last"], ["y6"], keepdims=0),
+    node("ReduceLogSum", ["y0"], ["y7"], keepdims=0)],
+    {"x": x}, [ints("none"), ints("last", -1)],
+    [x ** 2, abs(x), abs(x), x, x, np.log(x ** 2), np.log(np.exp(x).sum(1)),
+     np.log((x ** 2).sum())], dims={"x": ["n", 4]})
+
+# Indices of extrema, of which NaN is one, and the pooling of text by them.
+x = np.array([[1, np.nan, 3, np.nan], [2, 5, 5, 1], [4, 0, 4, 0]], np.float32)
+tokens, states = random.integers(0, 99, (3, 5)), floats(3, 5, 4)
+check("extrema", [
+    node("ArgMax", ["x"], ["y0"], axis=1, keepdims=0),
+    node("ArgMin", ["x"], ["y1"], axis=-1, select_last_index=1),
+    node("ArgMax", ["tokens"], ["y2"]),
+    node("ArgMax", ["tokens"], ["last"], axis=1, keepdims=0),
+    node("Shape", ["tokens"], ["size"], end=1), node("Squeeze", ["size"], ["count"]),
+    node("Range", ["zero", "count", "one"], ["all"]),
+    node("Unsqueeze", ["all", "end"], ["sequences"]),
+    node("Unsqueeze", ["last", "end"], ["places"]),
+    node("Concat", ["sequences", "places"], ["pairs"], axis=-1),
+    node("GatherND", ["states", "pairs"], ["y3"])],
+    {"x": x, "tokens": tokens, "states": states},
+    [tensor("zero", "i64", [], [0]), tensor("one", "i64", [], [1]), ints("end", -1)],
+    [np.array([1, 1, 0]), np.array([[3], [3], [3]]), tokens.argmax(0)[None],
+     states[np.arange(3), tokens.argmax(1)]],
+    dims={"x": ["b", "n"], "tokens": ["b", "s"], "states": ["b", "s", 4]})
+refuse("no-extremum", [node("ArgMax", ["x"], ["y0"], axis=1)], {"x": floats(2, 0)}, [],
+      "dimension 1 of x is 0, expected at least 1", dims={"x": ["b", "n"]})
+
+# Integers that are known while importing wrap around as their type does.
+x = floats(5)
+for kind in (np.int8, np.int32, np.int64):
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    a, b = np.array([low, high, -7, 100], kind), np.array([-1, 2, 3, -100], kind)
+    with np.errstate(over="ignore"):
+        quotients = np.array([low, high // 2, -2, -1], kind)
+        check(f"wrap-{kind.__name__}", [
+            *(node(op, ["a", "b"], [f"y{number}"]) for number, op in
+              enumerate(["Add", "Sub", "Mul", "Div", "Mod"])),
+            node("Neg", ["a"], ["y5"]), node("Abs", ["a"], ["y6"]),
+            node("ReduceProd", ["a"], ["y7"], keepdims=0),
+            node("Mod", ["a", "b"], ["y8"], fmod=1), node("Cast", ["y2"], ["y9"], to=7)],
+            {"x": x}, [constant("a", a), constant("b", b)],
+            [a + b, a - b, a * b, quotients, np.mod(a, b), -a, abs(a),
+             np.prod(a, dtype=kind), np.fmod(a, b), (a * b).astype(np.int64)])
+large = np.array([1 << 31, 300, -129, 3], np.int64)
+check("narrow", [
+    node("Cast", ["large"], ["y0"], to=6), node("Less", ["y0", "seven"], ["y1"]),
+    node("Cast", ["large"], ["byte"], to=3), node("Cast", ["byte"], ["y2"], to=7),
+    node("Shape", ["x"], ["size"]), node("Mul", ["size", "huge"], ["product"]),
+    node("Less", ["product", "zero"], ["y3"]), node("Cast", ["size"], ["narrow"], to=6),
+    node("Mul", ["narrow", "seven"], ["y4"])], {"x": x},
+    [constant("large", large), tensor("seven", "i32", [], [7]),
+     tensor("huge", "i64", [], [1 << 61]), tensor("zero", "i64", [], [0])],
+    [large.astype(np.int32), np.array([True, False, True, True]),
+     large.astype(np.int8), np.array([True]), np.array([35])], dims={"x": ["n"]})
+refuse("wide", [
+    node("Shape", ["x"], ["size"]), node("Cast", ["size"], ["narrow"], to=6),
+    node("Mul", ["narrow", "huge"], ["y0"])], {"x": x},
+    [tensor("huge", "i32", [], [1 << 30])],
+    "dimension 0 of x * 1073741824 is 5368709120, expected at most 2147483647",
+    dims={"x": ["n"]})
+
+# Parts without elements, and numbers at their limits.
+x, huge, low = floats(3, 4), (1 << 63) - 1, -1 << 63
+for kind, dims in (("static", {}), ("dynamic", {"x": ["n", "m"]})):
+    check(f"empty-{kind}", [
+        node("Split", ["x", "parts"], ["y0", "y1"], axis=1),
+        node("Pad", ["x", "crop"], ["y2"]), node("Pad", ["x", "beyond"], ["y3"]),
+        node("Slice", ["x", "four", "huge", "one"], ["y4"]),
+        node("Slice", ["x", "minus", "low", "one", "low"], ["y5"]),
+        node("Slice", ["x", "zero", "huge", "one", "huge"], ["y6"]),
+        node("Trilu", ["x", "huge"], ["y7"], upper=0), node("Trilu", ["x", "low"], ["y8"]),
+        node("Range", ["first", "end", "end"], ["y9"])],
+        {"x": x}, [ints("parts", 4, 0), ints("crop", 0, -4, 0, 2),
+                   ints("beyond", 0, 3, 0, -5), ints("four", 4), ints("huge", huge),
+                   ints("one", 1), ints("minus", -1), ints("low", low), ints("zero", 0),
+                   tensor("first", "i64", [], [low]), tensor("end", "i64", [], [huge])],
+        [x, x[:, 4:], np.zeros((3, 2)), np.zeros((3, 2)), x[:, 4:], x[:, 3:], x[:, :1],
+         x, x, np.array([low, -1, huge - 1])], dims=dims)
+refuse("small", [node("Pad", ["x", "crop"], ["y0"])], {"x": floats(2)},
+      [ints("crop", -3, 0)], "the size (n - 3) of output 'y0' is negative", dims={"x": ["n"]})
+refuse("uneven", [node("Split", ["x"], ["y0", "rest"])], {"x": floats(5)}, [],
+      "dimension 0 of x is 5, expected", opset=13, dims={"x": ["n"]})
+
+# Other activations.
+x = floats(3, 4) * 4
+exponential = np.exp(np.minimum(x, 0))
+check("activations", [
+    node("Selu", ["x"], ["y0"]), node("Celu", ["x"], ["y1"], alpha=2.0),
+    node("ThresholdedRelu", ["x"], ["y2"], alpha=0.5), node("Mish", ["x"], ["y3"]),
+    node("Mean", ["x", "y0", "y1"], ["y4"]), node("Mod", ["x", "y0"], ["y5"])],
+    {"x": x}, [],
+    [1.0507010 * np.where(x < 0, 1.6732632 * (exponential - 1), x),
+     np.where(x < 0, 2 * (np.sqrt(exponential) - 1), x), np.where(x > 0.5, x, 0),
+     x * np.tanh(np.log1p(np.exp(x))),
+     (x + 1.0507010 * np.where(x < 0, 1.6732632 * (exponential - 1), x) +
+      np.where(x < 0, 2 * (np.sqrt(exponential) - 1), x)) / 3,
+     np.mod(x, 1.0507010 * np.where(x < 0, 1.6732632 * (exponential - 1), x))],
+    opset=28, dims={"x": ["n", 4]})
 
 # Products with broadcast batches, and convolutions.
 a, b = floats(2, 3, 4, 5), floats(3, 5, 6)
