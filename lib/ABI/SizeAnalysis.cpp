@@ -217,14 +217,16 @@ void SizeAnalysis::requireEqual(const SizeExpr &a, const SizeExpr &b,
     return;
   Requirement requirement{RelationKind::Equal, a, b, op, guards};
   SizeExpr difference = a - b;
-  if (conditional || !difference.isValid()) {
+  // The quotient does not exist where the lowest number is negated.
+  std::optional<SizeExpr> quotient =
+      difference.divideExactly(std::max<int64_t>(difference.getDivisor(), 1));
+  if (conditional || !quotient) {
     requirements.push_back(std::move(requirement));
     return;
   }
   // Differences of two symbols, or of a symbol and a constant, unify the two.
   SmallVector<unsigned> names = difference.getSymbols();
-  int64_t divisor = difference.getDivisor();
-  SizeExpr reduced = *difference.divideExactly(std::max<int64_t>(divisor, 1));
+  const SizeExpr &reduced = *quotient;
   auto isSize = [&](unsigned symbol) {
     return symbols.get(symbol).kind == SizeSymbol::Kind::Size;
   };

@@ -273,7 +273,15 @@ Size SizeTable::resolve(const Size &size) const {
   return sum;
 }
 
+bool SizeTable::isAtMost(const Size &left, const Size &right) const {
+  // Differences of constants may overflow.
+  std::optional<int64_t> a = left.getConstant(), b = right.getConstant();
+  return a && b ? *a <= *b : isNonNegative(right - left);
+}
+
 bool SizeTable::areDifferent(const Size &left, const Size &right) const {
+  if (left.getConstant() && right.getConstant())
+    return left != right;
   return isNonNegative(left - right - 1) || isNonNegative(right - left - 1);
 }
 

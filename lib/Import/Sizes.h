@@ -64,9 +64,7 @@ public:
   /// Returns a constant that the size does not exceed, or nullopt.
   std::optional<int64_t> getMax(const Size &size) const;
   /// Whether `left <= right` is known.
-  bool isAtMost(const Size &left, const Size &right) const {
-    return isNonNegative(right - left);
-  }
+  bool isAtMost(const Size &left, const Size &right) const;
   /// Whether the sizes are known to differ: dynamic sizes are not negative.
   bool areDifferent(const Size &left, const Size &right) const;
 

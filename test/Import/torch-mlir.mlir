@@ -317,3 +317,17 @@ func.func @scan(%x: tensor<2x5xi64>, %y: tensor<2x5xi64>, %s: tensor<2xi64>) -> 
   } -> tensor<2x5xi64>, tensor<2xi64>
   return %0#0 : tensor<2x5xi64>
 }
+
+// -----
+
+// A size that is said to be the lowest number, whose negation overflows.
+// CHECK-LABEL: func @lowest
+//       CHECK: cf.assert
+func.func @lowest(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %low = arith.constant -9223372036854775808 : index
+  %dim = tensor.dim %x, %c0 : tensor<?xf32>
+  %is = arith.cmpi eq, %low, %dim : index
+  cf.assert %is, "the size must be the lowest number"
+  return %x : tensor<?xf32>
+}
