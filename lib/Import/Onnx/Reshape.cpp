@@ -68,6 +68,12 @@ static SmallVector<Group> groupDims(NodeImporter &node, ArrayRef<Size> source,
   return groups;
 }
 
+/// Whether tensors of the shape are known to have no elements.
+static bool isEmpty(ArrayRef<Size> shape) {
+  return llvm::any_of(shape,
+                      [](const Size &size) { return size.isConstant(0); });
+}
+
 Size onnx::getProduct(ArrayRef<Size> sizes) {
   Size product(1);
   for (const Size &size : sizes)
@@ -102,6 +108,10 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
   }
   if (result.elements) {
     (void)requireEqual(node, before, after);
+    return result;
+  }
+  if (isEmpty(tensor.shape) && isEmpty(shape)) {
+    result.value = createEmpty(node, shape, tensor.element);
     return result;
   }
   Value value = node.getValue(tensor);
@@ -199,6 +209,9 @@ Tensor onnx::slice(NodeImporter &node, Tensor &tensor, ArrayRef<Size> offsets,
   if (sizes == ArrayRef<Size>(tensor.shape) &&
       llvm::all_of(strides, [](int64_t stride) { return stride == 1; }))
     return tensor;
+  // No offset is in bounds of a tensor without elements.
+  if (isEmpty(tensor.shape) && isEmpty(sizes))
+    return createTensor(node, createEmpty(node, sizes, tensor.element), sizes);
   Value value = node.getValue(tensor);
   SmallVector<OpFoldResult> steps(sizes.size(), node.getIndexAttr(1));
   if (!strides.empty())
@@ -234,15 +247,15 @@ FailureOr<Tensor> onnx::concat(NodeImporter &node, ArrayRef<Tensor *> tensors,
     }
   }
   shape[axis] = total;
+  if (isEmpty(shape))
+    return createTensor(
+        node, createEmpty(node, shape, tensors.front()->element), shape);
   SmallVector<Value> values;
   for (Tensor *tensor : tensors) {
     // An empty cache before the first token.
-    if (tensor->shape[axis].isConstant(0) && tensors.size() > 1)
-      continue;
-    values.push_back(node.getValue(*tensor));
+    if (!tensor->shape[axis].isConstant(0))
+      values.push_back(node.getValue(*tensor));
   }
-  if (values.empty())
-    values.push_back(node.getValue(*tensors.front()));
   if (values.size() == 1)
     return createTensor(node, values.front(), shape);
   Value result = tensor::ConcatOp::create(node, axis, values);

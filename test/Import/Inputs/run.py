@@ -374,6 +374,19 @@ for kind, dims in (("static", {}), ("dynamic", {"x": ["n", "m"]})):
                    tensor("first", "i64", [], [low]), tensor("end", "i64", [], [huge])],
         [x, x[:, 4:], np.zeros((3, 2)), np.zeros((3, 2)), x[:, 4:], x[:, 3:], x[:, :1],
          x, x, np.array([low, -1, huge - 1])], dims=dims)
+x, rows = floats(0, 4), floats(2, 4)
+for kind, dims in (("static", {}), ("dynamic", {"x": ["n", 4]})):
+    check(f"zero-{kind}", [
+        node("Slice", ["x", "one", "three", "one"], ["y0"]),
+        node("Split", ["x"], ["y1", "y2"], axis=1, num_outputs=2),
+        node("Concat", ["x", "x"], ["y3"], axis=1),
+        node("Concat", ["x", "rows", "x"], ["y4"], axis=0),
+        node("Pad", ["x", "pads"], ["y5"]), node("Tile", ["rows", "repeats"], ["y6"]),
+        node("ReduceLogSumExp", ["x", "zero"], ["y7"])],
+        {"x": x}, [constant("rows", rows), ints("one", 1), ints("three", 3),
+                   ints("pads", 1, 1, 0, 0), ints("repeats", 0, 3), ints("zero", 0)],
+        [x[:, 1:3], x[:, :2], x[:, 2:], np.zeros((0, 8)), rows, np.zeros((1, 5)),
+         np.zeros((0, 12)), np.full((1, 4), -np.inf)], dims=dims)
 refuse("small", [node("Pad", ["x", "crop"], ["y0"])], {"x": floats(2)},
       [ints("crop", -3, 0)], "the size (n - 3) of output 'y0' is negative", dims={"x": ["n"]})
 refuse("uneven", [node("Split", ["x"], ["y0", "rest"])], {"x": floats(5)}, [],
