@@ -1,5 +1,4 @@
-//===- Reductions.cpp - sums, means, extrema and softmax
-//--------------------===//
+//===- Reductions.cpp - reductions and softmax ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

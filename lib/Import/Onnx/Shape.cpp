@@ -132,6 +132,71 @@ static Size countSteps(NodeImporter &node, const Size &first, const Size &end,
                                                      span + width - 1, width));
 }
 
+/// Ones on a diagonal of a matrix, zeros elsewhere.
+static LogicalResult importEyeLike(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  if (input.getRank() != 2)
+    return node.emitError() << "expected a matrix";
+  int64_t diagonal = node.getInt("k", 0);
+  Type element = input.element;
+  if (const AttributeProto *type = node.getAttribute("dtype")) {
+    int64_t number = type->i.value_or(0);
+    element = getElementType(node.getContext(), number);
+    if (!element)
+      return node.emitError() << "element type " << describeDataType(number)
+                              << " is not supported";
+  }
+  return node.setResult(mapElementsTo(
+      node, {}, input.shape, element, [&](Scalars &s, ValueRange) -> Value {
+        Value row = linalg::IndexOp::create(s, 0);
+        Value column = linalg::IndexOp::create(s, 1);
+        Value isOne = arith::CmpIOp::create(
+            s, arith::CmpIPredicate::eq, arith::SubIOp::create(s, column, row),
+            arith::ConstantIndexOp::create(s, diagonal));
+        return s.convert(isOne, element);
+      }));
+}
+
+/// The second value where the position along a new axis is an index, and the
+/// first elsewhere.
+static LogicalResult importOneHot(NodeImporter &node) {
+  Tensor &indices = node.getInput(0), &values = node.getInput(2);
+  FailureOr<int64_t> axis =
+      node.getAxis(node.getInt("axis", -1), indices.getRank() + 1);
+  FailureOr<std::optional<SmallVector<Size>>> depth = node.getSizes(1, "");
+  if (failed(axis) || failed(depth))
+    return failure();
+  if ((*depth)->size() != 1 || !requireAtMost(node, 0, (*depth)->front()))
+    return node.emitError() << "expected one depth that is not negative";
+  if (values.getRank() != 1 || !requireEqual(node, values.shape[0], 2))
+    return node.emitError() << "expected two values";
+  if (indices.isBool())
+    return node.emitError() << "expected numbers, found bool";
+  const Size &size = (*depth)->front();
+  SmallVector<Size> shape = indices.shape, column = indices.shape;
+  shape.insert(shape.begin() + *axis, size);
+  column.insert(column.begin() + *axis, 1);
+  FailureOr<Tensor> columns = reshape(node, indices, column);
+  if (failed(columns))
+    return failure();
+  Value both = node.getValue(values), count = node.materialize(size);
+  Value picks[2];
+  for (int64_t number : {0, 1}) {
+    Value at = arith::ConstantIndexOp::create(node, number);
+    picks[number] = tensor::ExtractOp::create(node, both, at);
+  }
+  return node.setResult(mapElementsTo(
+      node, &*columns, shape, values.element,
+      [&](Scalars &s, ValueRange args) -> Value {
+        Value wide = s.convert(args[0], s.getI64Type());
+        Value index = wrapIndex(s, s.convert(wide, s.getIndexType()), count);
+        Value isPicked =
+            arith::CmpIOp::create(s, arith::CmpIPredicate::eq, index,
+                                  linalg::IndexOp::create(s, *axis));
+        return s.select(isPicked, picks[1], picks[0]);
+      }));
+}
+
 /// Integer bounds may be sizes; others must be constant.
 static LogicalResult importRange(NodeImporter &node) {
   // Floats are computed in f32 at least.
@@ -215,6 +280,8 @@ void onnx::addShapeOperators(OperatorTable &table) {
   table["Size"] = {1, 1, 1, importSize};
   table["Constant"] = {0, 0, 1, importConstant};
   table["ConstantOfShape"] = {1, 1, 1, importConstantOfShape};
+  table["EyeLike"] = {1, 1, 1, importEyeLike};
+  table["OneHot"] = {3, 3, 1, importOneHot};
   table["Range"] = {3, 3, 1, importRange};
   table["Identity"] = {1, 1, 1, importIdentity};
   table["Dropout"] = {1, 3, 1, importDropout};

@@ -392,6 +392,18 @@ refuse("small", [node("Pad", ["x", "crop"], ["y0"])], {"x": floats(2)},
 refuse("uneven", [node("Split", ["x"], ["y0", "rest"])], {"x": floats(5)}, [],
       "dimension 0 of x is 5, expected", opset=13, dims={"x": ["n"]})
 
+# Ones at indices, and on a diagonal.
+picks, pair = np.array([[0, -1, 5], [2, 3, -9]], np.int64), floats(2)
+where = (np.arange(4) == np.where(picks < 0, picks + 4, picks)[..., None])
+check("ones", [
+    node("OneHot", ["picks", "depth", "pair"], ["y0"]),
+    node("OneHot", ["picks", "depth", "pair"], ["y1"], axis=0),
+    node("EyeLike", ["picks"], ["y2"], k=1),
+    node("EyeLike", ["picks"], ["y3"], dtype=9, k=-1)],
+    {"picks": picks, "pair": pair}, [ints("depth", 4)],
+    [pair[where.astype(int)], pair[np.moveaxis(where, 2, 0).astype(int)],
+     np.eye(2, 3, 1), np.eye(2, 3, -1)], dims={"picks": ["b", "n"]})
+
 # Other activations.
 x = floats(3, 4) * 4
 exponential = np.exp(np.minimum(x, 0))
