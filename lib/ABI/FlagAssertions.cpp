@@ -432,13 +432,9 @@ void Flagger::run() {
       rewriter.eraseOp(constant);
   SmallVector<Type> results(function.getResultTypes());
   results.push_back(type);
+  // Also adds attributes of the result, if others have some.
   function.setType(FunctionType::get(function.getContext(),
                                      function.getArgumentTypes(), results));
-  if (ArrayAttr attrs = function.getAllResultAttrs()) {
-    SmallVector<Attribute> all(attrs.begin(), attrs.end());
-    all.push_back(rewriter.getDictionaryAttr({}));
-    function.setAllResultAttrs(rewriter.getArrayAttr(all));
-  }
   updateKernelConfig(function, &KernelConfig::assertions,
                      rewriter.getArrayAttr(messages));
 }

@@ -64,6 +64,20 @@ static LogicalResult evaluate(tensor::DimOp op, Evaluator &values) {
   return success();
 }
 
+static LogicalResult evaluate(tensor::FromElementsOp op, Evaluator &values) {
+  RankedTensorType type = op.getType();
+  auto dtype = getReferenceType(type.getElementType());
+  if (!dtype || !type.getElementType().isIntOrIndex())
+    return op.emitError() << "the reference does not support " << type;
+  ReferenceValue result;
+  result.type = *dtype;
+  result.array.shape.assign(type.getShape().begin(), type.getShape().end());
+  for (Value element : op.getElements())
+    result.array.values.push_back(values.getInteger(element));
+  values.set(op.getResult(), std::move(result));
+  return success();
+}
+
 /// Sets the result to the source with another shape.
 static LogicalResult reshape(Operation *op, Value source, Shape shape,
                              Evaluator &values) {
@@ -232,7 +246,8 @@ std::optional<LogicalResult> mlir::posenc::evaluateTensor(Operation *op,
   return llvm::TypeSwitch<Operation *, std::optional<LogicalResult>>(op)
       .Case<tensor::EmptyOp, tensor::DimOp, tensor::CastOp,
             tensor::CollapseShapeOp, tensor::ExpandShapeOp,
-            tensor::ExtractSliceOp, tensor::InsertSliceOp>(
+            tensor::ExtractSliceOp, tensor::FromElementsOp,
+            tensor::InsertSliceOp>(
           [&](auto concrete) { return evaluate(concrete, values); })
       .Default(std::nullopt);
 }
