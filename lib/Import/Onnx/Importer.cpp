@@ -48,6 +48,12 @@ Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
   addBinaryOperators(table);
   addShapeOperators(table);
   addSliceOperators(table);
+  for (const Node &node : model.graph.nodes)
+    readNames.insert_range(node.inputs);
+  for (const ValueInfo &output : model.graph.outputs)
+    readNames.insert(output.name);
+  // Absent inputs and outputs have this name.
+  readNames.erase("");
 }
 
 //===----------------------------------------------------------------------===//
@@ -68,6 +74,13 @@ const ValueInfo *Importer::findOutput(StringRef name) const {
     if (output.name == name)
       return &output;
   return nullptr;
+}
+
+std::optional<Size> Importer::findSize(const DimensionProto &dim) const {
+  if (dim.size)
+    return Size(*dim.size);
+  auto known = symbols.find(dim.name);
+  return known == symbols.end() ? std::nullopt : std::optional(known->second);
 }
 
 RankedTensorType Importer::getType(ArrayRef<Size> shape, Type element) {
@@ -363,7 +376,7 @@ LogicalResult Importer::importNode(const Node &node) {
       return fail("no earlier node computes input '" + shorten(input) + "'");
   }
   for (auto [number, output] : llvm::enumerate(node.outputs)) {
-    if (!output.empty() && number >= entry.maxOutputs)
+    if (isRead(output) && number >= entry.maxOutputs)
       return fail("output " + Twine(number) + " is not supported");
     if (!output.empty() && find(output))
       return fail("a second node computes '" + shorten(output) + "'");
@@ -372,7 +385,7 @@ LogicalResult Importer::importNode(const Node &node) {
   if (failed(entry.import(importer)) || failed(importer.checkAttributes()))
     return failure();
   for (StringRef output : node.outputs) {
-    if (output.empty())
+    if (!isRead(output))
       continue;
     Tensor *tensor = find(output);
     if (!tensor)

@@ -124,6 +124,11 @@ public:
   void define(StringRef name, Tensor tensor);
   /// Returns the declaration of a graph output, or null.
   const ValueInfo *findOutput(StringRef name) const;
+  /// Returns a declared size that is a constant or has the name of a size of an
+  /// input.
+  std::optional<Size> findSize(const DimensionProto &dim) const;
+  /// Whether a node or an output of the graph reads the value of this name.
+  bool isRead(StringRef name) const { return readNames.contains(name); }
 
   /// Returns the value of a tensor, which is created unless it exists.
   Value getValue(Tensor &tensor);
@@ -143,6 +148,8 @@ private:
   llvm::StringSet<> names;
   /// Symbols of the names of dimensions.
   llvm::StringMap<Size> symbols;
+  /// Names of the values that nodes and outputs of the graph read.
+  llvm::StringSet<> readNames;
 };
 
 /// Access to a node for the function that imports it. It is also the builder of
@@ -168,8 +175,9 @@ public:
   bool hasInput(unsigned number) const {
     return number < node.inputs.size() && !node.inputs[number].empty();
   }
+  /// Whether an output has a name and is read.
   bool hasOutput(unsigned number) const {
-    return number < node.outputs.size() && !node.outputs[number].empty();
+    return number < node.outputs.size() && graph.isRead(node.outputs[number]);
   }
   Tensor &getInput(unsigned number);
   Value getValue(Tensor &tensor) { return graph.getValue(tensor); }

@@ -204,6 +204,9 @@ static LogicalResult importRange(NodeImporter &node) {
   Tensor &start = node.getInput(0), &limit = node.getInput(1),
          &delta = node.getInput(2);
   Type element = start.element;
+  // f16 and bf16 are computed in f32.
+  if (node.getInt("stash_type", 1) != static_cast<int64_t>(DataType::Float))
+    return node.emitError() << "'stash_type' must be that of f32";
   auto isKnown = [](Tensor &tensor) {
     return tensor.elements && tensor.elements->size() == 1;
   };

@@ -107,7 +107,7 @@ CASES = {
                      weight + [tensor("s", "i64", [2], [4, 3])]),
                "Expand 'y': dimension 1 of the input has another size"),
     "scores": (model([node("Attention", ["q", "q", "q"], ["y", "", "", "s"])],
-                     {"q": ("f32", [1, 2, 3, 8])}, ["y"]),
+                     {"q": ("f32", [1, 2, 3, 8])}, ["y", "s"]),
                "Attention 'y': output qk_matmul_output is not supported"),
     "heads": (model([node("Attention", ["q", "k", "k"], ["y"])],
                     {"q": ("f32", [1, 3, 3, 8]), "k": ("f32", [1, 2, 3, 8])}, ["y"]),
