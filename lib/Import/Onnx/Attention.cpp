@@ -52,39 +52,36 @@ static LogicalResult checkShapes(NodeImporter &node,
   return success();
 }
 
-/// Returns a mask of rank 4 with the elements of one of a lower rank.
+/// Returns a mask of rank 4 with the elements of one of a lower rank. A mask
+/// with fewer columns than keys hides the other keys.
 static FailureOr<Tensor> expandMask(NodeImporter &node, Tensor &mask,
-                                    ArrayRef<Size> limits) {
+                                    ArrayRef<Size> limits, bool mayPad) {
   if (mask.getRank() < 1 || mask.getRank() > 4)
     return node.emitError()
            << "expected a mask of rank 1 to 4, found " << mask.getRank();
   SmallVector<Size> shape(4 - mask.getRank(), Size(1));
   shape.append(mask.shape);
-  // A mask of fewer keys hides the others.
-  Size missing = limits[3] - shape[3];
-  if (!shape[3].isConstant(1) && missing.getConstant() &&
-      *missing.getConstant() > 0) {
-    FailureOr<Tensor> wide = reshape(node, mask, shape);
-    if (failed(wide))
-      return failure();
-    SmallVector<OpFoldResult> low(4, node.getIndexAttr(0)), high(low);
-    high[3] = node.getIndexAttr(*missing.getConstant());
-    shape[3] = limits[3];
-    Value hidden =
-        createScalar(node, mask.element, mask.isBool() ? 0 : -INFINITY);
-    Value padded =
-        tensor::PadOp::create(node, node.graph.getType(shape, mask.element),
-                              node.getValue(*wide), low, high, hidden);
-    return createTensor(node, padded, shape);
-  }
+  bool isPadded =
+      shape[3] != limits[3] && (mayPad || shape[3].getConstant() ||
+                                node.sizes.isAtMost(shape[3], limits[3]));
   for (auto [dim, size, limit] : llvm::enumerate(shape, limits)) {
-    if (size.isConstant(1) || requireEqual(node, size, limit))
-      continue;
-    return node.emitError() << "dimension " << dim
-                            << " of the mask does not agree with queries and "
-                               "keys";
+    bool fits = dim == 3 && isPadded
+                    ? requireAtMost(node, size, limit)
+                    : size.isConstant(1) || requireEqual(node, size, limit);
+    if (!fits)
+      return node.emitError() << "dimension " << dim
+                              << " of the mask does not agree with queries and "
+                                 "keys";
   }
-  return reshape(node, mask, shape);
+  FailureOr<Tensor> wide = reshape(node, mask, shape);
+  if (failed(wide) || !isPadded)
+    return wide;
+  SmallVector<Size> missing = shape;
+  missing[3] = limits[3] - shape[3];
+  double hidden = mask.isBool() ? 0 : -INFINITY;
+  Tensor rest = createTensor(
+      node, createFilled(node, missing, mask.element, hidden), missing);
+  return concat(node, {&*wide, &rest}, 3);
 }
 
 /// Adds the region score: cap * tanh(score / cap).
@@ -160,7 +157,8 @@ static FailureOr<Tensor> emitAttention(NodeImporter &node,
     FailureOr<Tensor> wide =
         expandMask(node, *parts.mask,
                    {q.shape[0], q.shape[3 - queryTokens], q.shape[queryTokens],
-                    k.shape[keyTokens]});
+                    k.shape[keyTokens]},
+                   parts.mayPadMask);
     if (failed(wide))
       return failure();
     mask = node.getValue(*wide);
@@ -308,6 +306,8 @@ static LogicalResult importAttention(NodeImporter &node) {
         !isa<IntegerType>(parts.lengths->element))
       return node.emitError() << "nonpad_kv_seqlen needs rank 1 and no past";
     parts.firstPosition.reset();
+    // Keys behind the valid ones need no columns.
+    parts.mayPadMask = true;
   }
   return finishAttention(node, parts, /*mergesHeads=*/isFlat);
 }

@@ -21,8 +21,12 @@ struct AttentionParts {
   std::optional<double> scale;
   /// 0 for none.
   double softCap = 0;
-  /// The mask, of rank 4, bool or float; null for none.
+  /// The mask, bool or float; null for none.
   Tensor *mask = nullptr;
+  /// Whether the mask may have fewer columns than there are keys. If not, a
+  /// dynamic number of columns is assumed to be that of the keys, which entry
+  /// points check.
+  bool mayPadMask = false;
   /// Number of valid keys of each sequence; null for all.
   Tensor *lengths = nullptr;
   /// One logit for each head; null for none.
@@ -52,6 +56,9 @@ LogicalResult appendToPast(NodeImporter &node, AttentionParts &parts,
 LogicalResult finishAttention(NodeImporter &node, AttentionParts &parts,
                               bool mergesHeads);
 
+/// Returns a part of the last dimension.
+Tensor takeColumns(NodeImporter &node, Tensor &tensor, const Size &first,
+                   const Size &count);
 /// Splits the last dimension of (batch, tokens, heads * dim).
 FailureOr<Tensor> splitHeads(NodeImporter &node, Tensor &tensor,
                              int64_t numHeads);

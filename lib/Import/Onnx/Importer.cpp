@@ -39,6 +39,7 @@ Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
   addConvolutionOperators(table);
   addElementwiseOperators(table);
   addGatherOperators(table);
+  addGroupQueryOperators(table);
   addMicrosoftOperators(table);
   addMoveOperators(table);
   addNormOperators(table);

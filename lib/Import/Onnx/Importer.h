@@ -67,6 +67,7 @@ void addAttentionOperators(OperatorTable &table);
 void addConvolutionOperators(OperatorTable &table);
 void addElementwiseOperators(OperatorTable &table);
 void addGatherOperators(OperatorTable &table);
+void addGroupQueryOperators(OperatorTable &table);
 void addMicrosoftOperators(OperatorTable &table);
 void addMoveOperators(OperatorTable &table);
 void addNormOperators(OperatorTable &table);

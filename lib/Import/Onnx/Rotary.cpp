@@ -15,6 +15,14 @@ using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
 
+Tensor onnx::takeColumns(NodeImporter &node, Tensor &tensor, const Size &first,
+                         const Size &count) {
+  SmallVector<Size> offsets(tensor.getRank(), Size(0)), sizes(tensor.shape);
+  offsets.back() = first;
+  sizes.back() = count;
+  return slice(node, tensor, offsets, sizes);
+}
+
 FailureOr<Tensor> onnx::splitHeads(NodeImporter &node, Tensor &tensor,
                                    int64_t numHeads) {
   if (tensor.getRank() != 3)

@@ -32,6 +32,19 @@ def external(**keys):
                  [tensor("w", "f32", [4, 1], external=keys)])
 
 
+def group(tokens, past, **attributes):
+    """GroupQueryAttention with 7 keys, whose caches keep their size."""
+    cache = ("f32", [1, 1, past or 0, 8])
+    inputs = {"q": ("f32", [1, 1, 8]), "k": ("f32", [1, tokens, 8]), "n": ("i32", [1])}
+    names = ["", ""] if past is None else ["pk", "pv"]
+    inputs.update({} if past is None else {"pk": cache, "pv": cache})
+    return model([node("GroupQueryAttention", ["q", "k", "k", *names, "n", "t"],
+                       ["y", "nk", "nv"], "com.microsoft", num_heads=1, kv_num_heads=1,
+                       **attributes)], inputs,
+                 {"y": ("f32", [1, 1, 8]), "nk": cache, "nv": cache},
+                 [tensor("t", "i32", [1], [7])])
+
+
 CASES = {
     # The bytes.
     "truncated": (good[:-9], "expected an ONNX model: the file is damaged"),
@@ -112,6 +125,10 @@ CASES = {
     "heads": (model([node("Attention", ["q", "k", "k"], ["y"])],
                     {"q": ("f32", [1, 3, 3, 8]), "k": ("f32", [1, 2, 3, 8])}, ["y"]),
               "Attention 'y': the number of query heads, 3, is no multiple"),
+    "no-keys": (group(0, past=None), "expected past keys, as there are no new ones"),
+    "full": (group(1, past=6), "total_sequence_length is larger than the caches"),
+    "window": (group(1, past=8, local_window_size=0),
+               "'local_window_size' must be -1 or positive"),
     "overflow": (model([node("Tile", ["x", "r"], ["y"])], {"x": ("f32", [1 << 40])},
                        ["y"], [tensor("r", "i64", [1], [1 << 40])]),
                  "Tile 'y': a size of the result is negative or too large"),

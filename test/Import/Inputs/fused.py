@@ -46,6 +46,34 @@ write("group.onnx", [
       {"o": ("f32", ["b", 1, 64]), "nk": ("f32", ["b", 2, 128, 16]),
        "nv": ("f32", ["b", 2, 128, 16])})
 
+# Attributes with the values that they have by default, outputs that nobody reads, and
+# inputs that are absent.
+write("accepted.onnx", [
+    node("SkipSimplifiedLayerNormalization", ["x", "x", "scale"],
+         ["a", "mean", "inverse", "sum"], "com.microsoft", epsilon=1e-12),
+    node("SkipLayerNormalization", ["a", "x", "scale", "", ""],
+         ["b", "mean1", "inverse1", "sum1"], "com.microsoft"),
+    node("LayerNormalization", ["b", "scale", ""], ["c", "mean2", "inverse2"], axis=-1,
+         epsilon=1e-5, stash_type=1),
+    node("Dropout", ["c"], ["d", "mask"], seed=0),
+    node("GroupQueryAttention",
+         ["d", "d", "d", "", "", "lengths", "total", *[""] * 10], ["e", "", "", "qk"],
+         "com.microsoft", num_heads=2, kv_num_heads=2, causal=1, do_rotary=0,
+         rotary_interleaved=0, local_window_size=-1, smooth_softmax=-1, softcap=0.0,
+         scale=0.0, qk_output=0, kv_cache_bit_width=0, k_quant_type="NONE",
+         v_quant_type="NONE", sliding_window_cache=0, qk_norm_epsilon=1e-6),
+    node("MultiHeadAttention", ["e", "e", "e"], ["f", "nk", "nv", "qk1"],
+         "com.microsoft", num_heads=2, unidirectional=0, mask_filter_value=-10000.0),
+    node("Attention", ["f", "f", "f"], ["y", "nk1", "nv1", "qk2"], is_causal=0,
+         q_num_heads=2, kv_num_heads=2, qk_matmul_output_mode=0, softcap=0.0,
+         left_window_size=-1, right_window_size=-1),
+    node("Range", ["zero", "three", "one"], ["r"], stash_type=1)],
+      {"x": ("f32", ["b", "s", 32]), "lengths": ("i32", ["b"]), "total": ("i32", [1])},
+      ["y", "r"],
+      [tensor("scale", "f32", [32], [1.0] * 32),
+       *[tensor(name, "f32", [], [value]) for name, value in
+         (("zero", 0.0), ("three", 3.0), ("one", 1.0))]])
+
 # Sizes of a model: Shape, Gather, Concat, Reshape.
 write("shapes.onnx", [
     node("Shape", ["x"], ["shape"]),
