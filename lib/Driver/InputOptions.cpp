@@ -86,8 +86,8 @@ static constexpr InputFlag inputFlags[] = {
      "(default: model)",
      &InputOptions::causal},
     {"--raise", "yes|no", /*isForConfig=*/false,
-     "whether rotary embeddings and attention that a module spells out in "
-     "linalg become posenc operations (default: yes)",
+     "whether rotary embeddings, attention and sinusoidal tables that a "
+     "module spells out in linalg become posenc operations (default: yes)",
      &InputOptions::raise},
     {"--assert", "check|drop", /*isForConfig=*/false,
      "whether calls check the assertions of a module, or nothing does "

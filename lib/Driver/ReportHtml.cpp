@@ -307,6 +307,7 @@ std::string CompileReport::write(StringRef messages, bool isCompiled) const {
   constexpr std::pair<StringLiteral, StringLiteral> kinds[] = {
       {"rotate", "rotations with tables"},
       {"rope", "rotations"},
+      {"sinusoidal", "sinusoidal tables"},
       {"attention", "attentions"},
       {"kv_append", "appends to a cache"}};
   for (auto [op, name] : kinds) {

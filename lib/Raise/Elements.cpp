@@ -27,8 +27,8 @@ static constexpr unsigned kMaxDepth = 400;
 
 bool mlir::posenc::raise::isMovement(Operation *op) {
   if (isa<tensor::CastOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
-          tensor::ConcatOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp,
-          arith::ConstantOp>(op))
+          tensor::ConcatOp, tensor::PadOp, tensor::ExpandShapeOp,
+          tensor::CollapseShapeOp, arith::ConstantOp>(op))
     return true;
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp || linalgOp.getNumParallelLoops() != linalgOp.getNumLoops())
@@ -82,6 +82,8 @@ const Expr *Elements::expand(OpResult result, Indices indices) {
     return expandInsert(insert, indices);
   if (auto concat = dyn_cast<tensor::ConcatOp>(op))
     return expandConcat(concat, indices);
+  if (auto pad = dyn_cast<tensor::PadOp>(op))
+    return expandPad(pad, indices);
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
     return expandReshape(collapse.getSrc(), collapse.getSrcType(),
                          collapse.getReassociationIndices(),
@@ -223,6 +225,36 @@ const Expr *Elements::expandInsert(tensor::InsertSliceOp op, Indices indices) {
       inSlice.push_back(exprs.getIndex(from.floorDiv(*step)));
   }
   return get(op.getSource(), inSlice);
+}
+
+const Expr *Elements::expandPad(tensor::PadOp op, Indices indices) {
+  Value padding = op.getConstantPaddingValue();
+  if (!padding)
+    return nullptr;
+  SmallVector<const Expr *> inSource;
+  for (auto [dim, low, high] :
+       llvm::enumerate(op.getMixedLowPad(), op.getMixedHighPad())) {
+    const Expr *index = indices[dim];
+    if (isZeroInteger(low) && isZeroInteger(high)) {
+      inSource.push_back(index);
+      continue;
+    }
+    std::optional<int64_t> before = getConstantIntValue(low);
+    int64_t size = op.getSourceType().getDimSize(dim);
+    if (!before || ShapedType::isDynamic(size) ||
+        index->kind != Expr::Kind::Index)
+      return nullptr;
+    AffineExpr from = exprs.simplify(index->index - *before);
+    IndexRange range = exprs.getRange(from);
+    if ((range.max && *range.max < 0) || (range.min && *range.min >= size)) {
+      Scalars scalars;
+      return getScalar(padding, scalars, {});
+    }
+    if (!range.min || *range.min < 0 || !range.max || *range.max >= size)
+      return nullptr;
+    inSource.push_back(exprs.getIndex(from));
+  }
+  return get(op.getSource(), inSource);
 }
 
 const Expr *Elements::expandConcat(tensor::ConcatOp op, Indices indices) {

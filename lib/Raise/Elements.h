@@ -64,6 +64,7 @@ private:
   const Expr *expandConstant(ElementsAttr elements, Indices indices);
   const Expr *expandSlice(tensor::ExtractSliceOp op, Indices indices);
   const Expr *expandInsert(tensor::InsertSliceOp op, Indices indices);
+  const Expr *expandPad(tensor::PadOp op, Indices indices);
   const Expr *expandConcat(tensor::ConcatOp op, Indices indices);
   const Expr *expandReshape(Value source, RankedTensorType wide,
                             ArrayRef<ReassociationIndices> groups,

@@ -336,6 +336,13 @@ const Expr *ExprContext::foldIndices(OperationName name, Attribute properties,
         compare(predicate.getValue(), getRange(simplify(lhs - rhs)));
     return truth ? getConstant(BoolAttr::get(context, *truth)) : nullptr;
   }
+  if (Expr::isAnyOf<arith::MaxSIOp, arith::MinSIOp>(name)) {
+    std::optional<bool> isFirst =
+        compare(Expr::isAnyOf<arith::MaxSIOp>(name) ? arith::CmpIPredicate::sge
+                                                    : arith::CmpIPredicate::sle,
+                getRange(simplify(lhs - rhs)));
+    return isFirst ? operands[*isFirst ? 0 : 1] : nullptr;
+  }
   bool isConstant = isa<AffineConstantExpr>(rhs);
   if (Expr::isAnyOf<arith::MulIOp>(name) &&
       (isConstant || isa<AffineConstantExpr>(lhs)))
@@ -424,6 +431,31 @@ const Expr *ExprContext::foldFloats(OperationName name, Type type,
   return nullptr;
 }
 
+/// Folds operations on i1 of which one operand is a constant.
+const Expr *ExprContext::foldConditions(OperationName name,
+                                        Attribute properties,
+                                        ArrayRef<const Expr *> operands) {
+  for (unsigned side : {0, 1}) {
+    if (operands.size() != 2)
+      break;
+    std::optional<bool> truth = operands[side]->getBoolConstant();
+    if (!truth)
+      continue;
+    bool isAnd = Expr::isAnyOf<arith::AndIOp>(name),
+         isOr = Expr::isAnyOf<arith::OrIOp>(name);
+    if ((isAnd && !*truth) || (isOr && *truth))
+      return operands[side];
+    bool isNotEqual = Expr::isAnyOf<arith::XOrIOp>(name) ||
+                      (Expr::isAnyOf<arith::CmpIOp>(name) &&
+                       cast<DictionaryAttr>(properties)
+                               .getAs<arith::CmpIPredicateAttr>("predicate")
+                               .getValue() == arith::CmpIPredicate::ne);
+    if (isAnd || isOr || (isNotEqual && !*truth))
+      return operands[1 - side];
+  }
+  return nullptr;
+}
+
 Attribute ExprContext::getArithProperties() {
   return DictionaryAttr::get(
       context, NamedAttribute(StringAttr::get(context, "fastmath"),
@@ -460,15 +492,8 @@ const Expr *ExprContext::getOperation(OperationName name, Attribute properties,
         operands[2]->getBoolConstant() == false)
       return operands[0];
   }
-  // Conditions with their neutral element.
-  for (unsigned side : {0, 1})
-    if (operands.size() == 2) {
-      std::optional<bool> truth = operands[side]->getBoolConstant();
-      if (truth &&
-          ((Expr::isAnyOf<arith::OrIOp, arith::XOrIOp>(name) && !*truth) ||
-           (Expr::isAnyOf<arith::AndIOp>(name) && *truth)))
-        return operands[1 - side];
-    }
+  if (const Expr *folded = foldConditions(name, properties, operands))
+    return folded;
   SmallVector<const Expr *> ordered(operands);
   if (name.hasTrait<OpTrait::IsCommutative>() && ordered.size() == 2 &&
       isBefore(ordered[1], ordered[0]))

@@ -173,6 +173,8 @@ private:
   bool isBefore(const Expr *a, const Expr *b);
   const Expr *foldIndices(OperationName name, Attribute properties, Type type,
                           ArrayRef<const Expr *> operands);
+  const Expr *foldConditions(OperationName name, Attribute properties,
+                             ArrayRef<const Expr *> operands);
   const Expr *foldComplex(OperationName name, ArrayRef<const Expr *> operands);
   const Expr *computeComplexPart(const Expr *number, bool isReal);
   const Expr *foldFloats(OperationName name, Type type,

@@ -35,6 +35,8 @@ public:
       : context(context), found(found), dim(2 * found.size()) {}
 
   FrequenciesAttr run();
+  /// Looks for a sequence that is scaled or that ends at the base.
+  FrequenciesAttr findGeometric();
 
 private:
   FloatAttr getReal(double value) {
@@ -152,6 +154,31 @@ FrequenciesAttr RuleSearch::run() {
   return {};
 }
 
+FrequenciesAttr RuleSearch::findGeometric() {
+  size_t last = found.size() - 1;
+  double first = getNumber(0);
+  if (found.size() < 2 || !(first > 0 && first < 0x1p63) ||
+      !(getNumber(last) > 0))
+    return {};
+  // The exponents are rounded to f32, also those of pow.
+  SmallVector<FoundFrequency> widened(found);
+  for (FoundFrequency &number : widened)
+    number.tolerance += std::abs(std::log(number.range.max / first));
+  for (double scale : getDecimals(first))
+    for (double shift : {0.0, 1.0}) {
+      if (scale == 1 && shift == 0)
+        continue;
+      auto rule = GeometricScalingAttr::get(
+          context, getReal(shift), scale == 1 ? FloatAttr() : getReal(scale));
+      double estimate =
+          std::pow(scale / getNumber(last), (found.size() - shift) / last);
+      for (double base : getDecimals(estimate))
+        if (base > 1 && agrees(get(base, rule), widened, 1))
+          return get(base, rule);
+    }
+  return {};
+}
+
 FrequenciesAttr mlir::posenc::raise::findRule(MLIRContext *context,
                                               ArrayRef<FoundFrequency> found) {
   return RuleSearch(context, found).run();
@@ -162,8 +189,12 @@ mlir::posenc::raise::createFrequencies(MLIRContext *context,
                                        ArrayRef<FoundFrequency> found,
                                        double factor, Precision precision) {
   Builder builder(context);
-  FrequenciesAttr rule = findRule(context, found);
   bool isExact = precision == Precision::Exact;
+  FrequenciesAttr rule = findRule(context, found);
+  // Positions of models are not scaled up, but angles of time steps are.
+  if (isExact && (!rule || found.front().range.min > 1))
+    if (FrequenciesAttr geometric = RuleSearch(context, found).findGeometric())
+      rule = geometric;
   if (rule && !isExact) {
     rule = FrequenciesAttr::get(context, rule.getDim(), rule.getBase(),
                                 rule.getScaling(), precision);

@@ -32,7 +32,7 @@ FrequenciesAttr findRule(MLIRContext *context, ArrayRef<FoundFrequency> found);
 
 /// Returns the frequencies with the precision and the factor of cos and sin.
 /// For `hf_f32`, they are numbers in the ranges. For `exact`, they are those of
-/// the rule if there is one, else the numbers.
+/// the rule if there is one, or of a geometric sequence, else the numbers.
 FrequenciesAttr createFrequencies(MLIRContext *context,
                                   ArrayRef<FoundFrequency> found, double factor,
                                   Precision precision);

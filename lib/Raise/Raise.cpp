@@ -78,6 +78,8 @@ struct RaisePass final : mlir::posenc::impl::PosencRaisePassBase<RaisePass> {
         raise::raiseFrequencies(function, *angles, rewriter);
         (void)runRegionDCE(rewriter, function->getRegions());
       }
+      raise::raiseSinusoidal(function, angles.value_or(Precision::HfF32),
+                             rewriter);
     });
   }
 };

@@ -37,6 +37,13 @@ void raiseAttention(FunctionOpInterface function, RewriterBase &rewriter);
 void raiseFrequencies(FunctionOpInterface function, Precision precision,
                       RewriterBase &rewriter);
 
+/// Replaces tables of sines and cosines of integer or float positions by
+/// posenc.sinusoidal. With Precision::HfF32, angles are those of the function:
+/// f32 products of positions and frequencies. With Precision::Exact, they are
+/// not rounded. Reports near misses as remarks.
+void raiseSinusoidal(FunctionOpInterface function, Precision precision,
+                     RewriterBase &rewriter);
+
 } // namespace mlir::posenc::raise
 
 #endif // POSENC_RAISE_RAISE_H

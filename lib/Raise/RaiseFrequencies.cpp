@@ -14,14 +14,12 @@
 
 #include "Elements.h"
 #include "FrequencySearch.h"
-#include "Materialize.h"
+#include "Positions.h"
 #include "Raise.h"
 #include "RotationAngles.h"
 #include "RotationTables.h"
-#include "posenc/IR/CreateGeneric.h"
 #include "posenc/IR/Remarks.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 #include <cmath>
@@ -45,7 +43,7 @@ public:
 
 private:
   bool findPairs(const TableAngles &angles);
-  Value createPositions(SmallVectorImpl<int64_t> &tableDims);
+  Value createRowPositions(SmallVectorImpl<int64_t> &tableDims);
   void replace(FrequenciesAttr frequencies);
   bool miss(const Twine &why) {
     if (reason.empty())
@@ -101,27 +99,9 @@ bool TableSearch::findPairs(const TableAngles &angles) {
   return true;
 }
 
-/// Whether the slice of the tensor is the tensor of positions: its indices are
-/// the loops of `dims`, in order, and constants.
-static bool isSliceOf(const ExprContext &exprs, const Expr *element,
-                      ArrayRef<int64_t> dims) {
-  if (element->kind != Expr::Kind::Element ||
-      !(element->type.isInteger(32) || element->type.isInteger(64)))
-    return false;
-  unsigned next = 0;
-  for (const Expr *index : element->operands) {
-    if (index->getIndexConstant())
-      continue;
-    if (index->kind != Expr::Kind::Index || next == dims.size() ||
-        index->index != getAffineDimExpr(dims[next++], exprs.getContext()))
-      return false;
-  }
-  return next == dims.size();
-}
-
 /// Creates the tensor of positions. `tableDims` is set to the dimensions of the
 /// tables that it has.
-Value TableSearch::createPositions(SmallVectorImpl<int64_t> &tableDims) {
+Value TableSearch::createRowPositions(SmallVectorImpl<int64_t> &tableDims) {
   Location loc = op.getLoc();
   llvm::SmallBitVector loops;
   collectLoops(exprs, position, loops);
@@ -130,51 +110,10 @@ Value TableSearch::createPositions(SmallVectorImpl<int64_t> &tableDims) {
     loops.set(0, loops.size() - 1);
   tableDims.append(loops.set_bits_begin(), loops.set_bits_end());
   SmallVector<OpFoldResult> sizes;
-  SmallVector<int64_t> shape;
-  for (int64_t dim : tableDims) {
+  for (int64_t dim : tableDims)
     sizes.push_back(tensor::getMixedSize(rewriter, loc, op.getInputs().front(),
                                          op.getDims()[dim]));
-    shape.push_back(
-        getConstantIntValue(sizes.back()).value_or(ShapedType::kDynamic));
-  }
-  if (isSliceOf(exprs, position, tableDims)) {
-    Value tensor = position->tensor;
-    auto sliced = RankedTensorType::get(shape, position->type);
-    if (tensor.getType() == sliced && !ShapedType::isDynamicShape(shape))
-      return tensor;
-    SmallVector<OpFoldResult> offsets, sliceSizes,
-        strides(position->operands.size(), rewriter.getIndexAttr(1));
-    unsigned next = 0;
-    for (const Expr *index : position->operands) {
-      std::optional<int64_t> number = index->getIndexConstant();
-      offsets.push_back(rewriter.getIndexAttr(number.value_or(0)));
-      sliceSizes.push_back(number ? OpFoldResult(rewriter.getIndexAttr(1))
-                                  : sizes[next++]);
-    }
-    return tensor::ExtractSliceOp::create(rewriter, loc, sliced, tensor,
-                                          offsets, sliceSizes, strides);
-  }
-  Type element =
-      position->type.isInteger(32) ? position->type : rewriter.getI64Type();
-  Value init = tensor::EmptyOp::create(rewriter, loc, sizes, element);
-  return createParallelGeneric(
-      rewriter, loc, {}, init, {},
-      [&](OpBuilder &b, Location loc, ValueRange) -> Value {
-        SmallVector<Value> indices(exprs.getSizes().size());
-        for (auto [number, dim] : llvm::enumerate(tableDims))
-          indices[dim] = linalg::IndexOp::create(b, loc, number);
-        // Loops that do not occur need a value, too.
-        Value any = linalg::IndexOp::create(b, loc, 0);
-        for (Value &index : indices)
-          if (!index)
-            index = any;
-        Value value = Materializer(b, loc, exprs, indices).get(position);
-        if (value.getType().isIndex())
-          value = arith::IndexCastOp::create(b, loc, element, value);
-        else if (value.getType() != element)
-          value = arith::ExtSIOp::create(b, loc, element, value);
-        return value;
-      });
+  return createPositions(rewriter, loc, exprs, position, tableDims, sizes);
 }
 
 /// Returns the only reader of the rows if it splits dimensions other than the
@@ -196,7 +135,7 @@ void TableSearch::replace(FrequenciesAttr frequencies) {
   Location loc = op.getLoc();
   rewriter.setInsertionPoint(op);
   SmallVector<int64_t> dims;
-  Value positions = createPositions(dims);
+  Value positions = createRowPositions(dims);
   for (int64_t &dim : dims)
     dim = op.getDims()[dim];
   SmallVector<Value> inputs(op.getInputs()), inits(op.getInits());

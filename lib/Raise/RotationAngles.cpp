@@ -31,7 +31,6 @@ public:
                                   ArrayRef<const Expr *> sin);
 
 private:
-  const Expr *stripFactor(const Expr *expr, double &factor);
   std::optional<Angle> getAngle(const Expr *expr);
   std::optional<Angle> getConstantAngle(const Expr *expr);
   bool setPosition(const Expr *expr, Angle &angle);
@@ -53,11 +52,15 @@ private:
 };
 } // namespace
 
-/// Removes constant factors and conversions. `factor` is their product.
-const Expr *AngleReader::stripFactor(const Expr *expr, double &factor) {
+const Expr *mlir::posenc::raise::stripFactor(const Expr *expr, double &factor) {
   factor = 1;
   while (true) {
     expr = stripCasts(expr);
+    if (expr->is<arith::NegFOp>()) {
+      factor = -factor;
+      expr = expr->operands[0];
+      continue;
+    }
     bool isProduct = expr->is<arith::MulFOp>();
     if (!isProduct && !expr->is<arith::DivFOp>())
       return expr;

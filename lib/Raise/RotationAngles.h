@@ -16,6 +16,10 @@
 
 namespace mlir::posenc::raise {
 
+/// Removes conversions, signs and constant factors from an element of a table.
+/// `factor` is their product.
+const Expr *stripFactor(const Expr *expr, double &factor);
+
 /// How the angle of a lane is rounded.
 enum class AngleRounding {
   /// The f32 product of the position, rounded to f32, and the frequency.

@@ -95,6 +95,13 @@ SizeOrigin mlir::posenc::raise::getSizeOrigin(Value tensor, int64_t dim) {
     return getSizeOrigin(destination.getTiedOpOperand(result)->get(), dim);
   if (auto insert = dyn_cast<tensor::InsertSliceOp>(op))
     return getSizeOrigin(insert.getDest(), dim);
+  if (auto concat = dyn_cast<tensor::ConcatOp>(op);
+      concat && dim != int64_t(concat.getDim()))
+    return getSizeOrigin(concat.getInputs().front(), dim);
+  if (auto pad = dyn_cast<tensor::PadOp>(op);
+      pad && isZeroInteger(pad.getMixedLowPad()[dim]) &&
+      isZeroInteger(pad.getMixedHighPad()[dim]))
+    return getSizeOrigin(pad.getSource(), dim);
   // The only dimension of its group that is not 1.
   auto follow = [&](Value source, ArrayRef<ReassociationIndices> groups,
                     RankedTensorType wide, bool isCollapse) -> SizeOrigin {

@@ -354,8 +354,8 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     opt_level: 0 compiles faster, to slower code with the same results (default: 3)
     tuning: a file that posenc-tune wrote
     schedule: a transform-dialect module that tiles operations
-    raise_: False (or "no") leaves rotations and attentions that a module spells out in
-        linalg as they are (default: True, or "yes")
+    raise_: False (or "no") leaves rotations, attentions and sinusoidal tables that a
+        module spells out in linalg as they are (default: True, or "yes")
     assert_: "check" (default) checks the assertions of a module, which must be
         comparisons of sizes, in each call; "drop" leaves them out
     report: a file for a page in HTML about the compilation, which is also written if it

@@ -12,13 +12,13 @@
 include "mlir/Pass/PassBase.td"
 
 def PosencRaisePass : Pass<"posenc-raise"> {
-  let summary = "Raise rotations and attention from linalg to posenc";
+  let summary = "Raise rotations, attention and sinusoidal tables to posenc";
   let description = [{
     Input: functions on tensors of `linalg`, `tensor` and `arith`, as exporters
     of frameworks write them. Output: `posenc.rotate` for rotary embeddings,
-    `posenc.attention` for softmax attention, and `posenc.kv_append` for writes to
-    KV caches; the operations that they replace are erased if nothing else uses
-    them.
+    `posenc.attention` for softmax attention, `posenc.kv_append` for writes to
+    KV caches, and `posenc.sinusoidal` for tables of sines and cosines; the
+    operations that they replace are erased if nothing else uses them.
 
     Nothing is matched by its spelling. A rotation is found by the value of each
     lane of the last dimension as a linear function of the lanes of another
@@ -37,6 +37,12 @@ def PosencRaisePass : Pass<"posenc-raise"> {
     `posenc.kv_append`, which writes in place where the caller passes one buffer
     for a cache and its result.
 
+    A sinusoidal table is found by the lanes of its last dimension: sines and
+    cosines of products of one position and a constant for each pair, in an order
+    of `posenc.sinusoidal`, and a zero at the end or none. Its angles are those of
+    the input, f32 products of positions and frequencies, or exact with
+    `precision`.
+
     The results differ from those of the input by rounding: intermediate
     roundings to narrow types are left out, and a row without visible keys gives
     0 instead of NaN.
@@ -50,8 +56,9 @@ def PosencRaisePass : Pass<"posenc-raise"> {
     Tables of other angles are kept, with a remark.
 
     Left alone, with a remark: rotations whose factors or signs do not agree,
-    pairs that are neither halves nor neighbours, and attention whose operands
-    cannot be expressed.
+    pairs that are neither halves nor neighbours, attention whose operands
+    cannot be expressed, and sines and cosines with different factors or angles,
+    with phases, or in other orders.
 
     ```
     %x0 = tensor.extract_slice %x[0, 0] [4, 4] [1, 1] : tensor<4x8xf32> to tensor<4x4xf32>
@@ -70,7 +77,7 @@ def PosencRaisePass : Pass<"posenc-raise"> {
   }];
   let options = [
     Option<"precision", "precision", "std::string", /*default=*/"\"tables\"",
-           "angles of rotations: tables (those of the input), exact or hf_f32">
+           "angles: tables (those of the input), exact or hf_f32">
   ];
   let dependentDialects = [
     "::mlir::posenc::PosencDialect", "::mlir::arith::ArithDialect",

@@ -55,7 +55,8 @@ struct InputOptions {
   /// model or no: whether attention has the causal mask of the model. Default:
   /// model.
   std::optional<std::string> causal;
-  /// yes or no: whether rotations and attention in linalg are raised to posenc.
+  /// yes or no: whether rotations, attention and sinusoidal tables in linalg are
+  /// raised to posenc.
   /// Default: yes. Applies to modules, not to a config.json.
   std::optional<std::string> raise;
   /// check or drop: what becomes of cf.assert. Default: check, by the entry
