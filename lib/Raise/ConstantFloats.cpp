@@ -54,6 +54,11 @@ static std::optional<APFloat> evaluateFunction(const Expr *expr,
                                                ArrayRef<APFloat> operands) {
   if (!expr->type.isF32() && !expr->type.isF64())
     return std::nullopt;
+  if (expr->is<math::FloorOp>()) {
+    APFloat floor = operands[0];
+    floor.roundToIntegral(APFloat::rmTowardNegative);
+    return floor;
+  }
   SmallVector<BigFloat, 2> numbers;
   for (const APFloat &operand : operands) {
     if (!operand.isFinite())

@@ -189,22 +189,28 @@ bool SinusoidalSearch::find() {
   SmallVector<const Expr *> functions;
   if (!readLanes(functions) || !readOrder(functions))
     return false;
-  SmallVector<const Expr *> ofPairs;
-  int64_t numPairs = functions.size() / 2;
-  for (int64_t pair = 0; pair < numPairs; ++pair) {
-    bool isInterleaved = order == TableOrder::Interleaved;
-    const Expr *first = functions[isInterleaved ? 2 * pair : pair],
-               *second =
-                   functions[isInterleaved ? 2 * pair + 1 : pair + numPairs];
-    if (first->operands[0] != second->operands[0])
-      return miss("the sine and the cosine of pair " + Twine(pair) +
-                  " have different angles");
-    ofPairs.push_back(first->operands[0]);
-  }
-  std::optional<SinusoidalAngles> found = getSinusoidalAngles(ofPairs, reason);
+  SmallVector<const Expr *> ofLanes;
+  for (const Expr *function : functions)
+    ofLanes.push_back(function->operands[0]);
+  std::optional<SinusoidalAngles> found = getSinusoidalAngles(ofLanes, reason);
   if (!found)
     return false;
   angles = *found;
+  // Both lanes of a pair have one frequency, which may be computed twice.
+  int64_t numPairs = functions.size() / 2;
+  SmallVector<FoundFrequency> ofPairs;
+  for (int64_t pair = 0; pair < numPairs; ++pair) {
+    bool isInterleaved = order == TableOrder::Interleaved;
+    const FoundFrequency
+        &first = angles.frequencies[isInterleaved ? 2 * pair : pair],
+        &second =
+            angles.frequencies[isInterleaved ? 2 * pair + 1 : pair + numPairs];
+    if (first.range.max != second.range.max)
+      return miss("the sine and the cosine of pair " + Twine(pair) +
+                  " have different angles");
+    ofPairs.push_back(first);
+  }
+  angles.frequencies = ofPairs;
   if (precision == Precision::HfF32 &&
       angles.rounding != AngleRounding::ProductF32)
     return miss("its angles are not f32 products of positions and "

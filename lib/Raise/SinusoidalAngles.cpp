@@ -120,7 +120,7 @@ mlir::posenc::raise::getSinusoidalAngles(ArrayRef<const Expr *> angles,
     return std::nullopt;
   }
   // Of a single pair, the angle may be the position.
-  bool isSingle = angles.size() == 1;
+  bool isSingle = angles.size() == 2;
   const Expr *candidate = angles.back();
   bool isProduct = false;
   for (unsigned number = 0; number <= kMaxFactors; ++number) {
@@ -148,7 +148,7 @@ mlir::posenc::raise::getSinusoidalAngles(ArrayRef<const Expr *> angles,
     return std::nullopt;
   if (llvm::any_of(angles, hasPhase))
     reason = "its angles have a phase";
-  else if (isProduct)
+  else if (isProduct && !candidate->is<arith::MulFOp>())
     reason = "its lanes have different positions";
   else
     reason = "its angles are not products of positions and constants";

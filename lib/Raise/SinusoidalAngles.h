@@ -14,10 +14,11 @@
 
 namespace mlir::posenc::raise {
 
-/// Angles that are products of one position and of a frequency for each pair.
+/// Angles that are products of one position and constants.
 struct SinusoidalAngles {
   /// An integer, or a float of f32 or f64.
   const Expr *position = nullptr;
+  /// One for each angle.
   SmallVector<FoundFrequency> frequencies;
   AngleRounding rounding = AngleRounding::ProductF32;
 };
@@ -25,7 +26,7 @@ struct SinusoidalAngles {
 /// Whether the angle is the sum of a constant and of another expression.
 bool hasPhase(const Expr *angle);
 
-/// Finds the position of the angles, one for each pair. All numbers that
+/// Finds the position of the angles, two for each pair. All numbers that
 /// multiply it are frequencies: in `scale * (position * frequency)`, the
 /// frequency is the product of both, and in `(scale * position) * frequency`,
 /// the position is the product in brackets. Returns nullopt, with the reason

@@ -274,3 +274,45 @@ func.func @floats(%t: tensor<5xf32>, %p: tensor<5xi64>) -> (tensor<5x4xf32>, ten
   %z = tensor.concat dim(1) %ps, %pc : (tensor<5x1xf32>, tensor<5x1xf32>) -> tensor<5x2xf32>
   return %y, %z : tensor<5x4xf32>, tensor<5x2xf32>
 }
+
+// -----
+
+// DETR: the lanes of a pair compute their frequency each, by a floor, and positions
+// are divided, which only exact angles do not round otherwise.
+// HF-LABEL: func @quotients
+//   HF-NOT: posenc.sinusoidal
+// EXACT: #[[$F:.*]] = #posenc.frequencies<dim = 6, base = 1.000000e+04>
+// EXACT-LABEL: func @quotients
+//  EXACT-SAME: (%[[X:.*]]: tensor<2x3xf32>)
+//       EXACT: posenc.sinusoidal interleaved #[[$F]] positions(%[[X]] : tensor<2x3xf32>) outs(%{{.*}} : tensor<2x3x6xf32>)
+#rows = affine_map<(d0, d1, d2) -> (d0, d1)>
+#all = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+func.func @quotients(%x: tensor<2x3xf32>) -> tensor<2x3x6xf32> {
+  %base = arith.constant 10000.0 : f32
+  %two = arith.constant 2.0 : f32
+  %d = arith.constant 6.0 : f32
+  %e = tensor.empty() : tensor<2x3x6xf32>
+  %a = linalg.generic {indexing_maps = [#rows, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<2x3xf32>) outs(%e : tensor<2x3x6xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %i = linalg.index 2 : index
+    %i64 = arith.index_cast %i : index to i64
+    %lane = arith.sitofp %i64 : i64 to f32
+    %half = arith.divf %lane, %two : f32
+    %pair = math.floor %half : f32
+    %i2 = arith.mulf %pair, %two : f32
+    %exponent = arith.divf %i2, %d : f32
+    %period = math.powf %base, %exponent : f32
+    %q = arith.divf %p, %period : f32
+    linalg.yield %q : f32
+  } -> tensor<2x3x6xf32>
+  %even = tensor.extract_slice %a[0, 0, 0] [2, 3, 3] [1, 1, 2] : tensor<2x3x6xf32> to tensor<2x3x3xf32>
+  %odd = tensor.extract_slice %a[0, 0, 1] [2, 3, 3] [1, 1, 2] : tensor<2x3x6xf32> to tensor<2x3x3xf32>
+  %s = math.sin %even : tensor<2x3x3xf32>
+  %c = math.cos %odd : tensor<2x3x3xf32>
+  %s1 = tensor.expand_shape %s [[0], [1], [2, 3]] output_shape [2, 3, 3, 1] : tensor<2x3x3xf32> into tensor<2x3x3x1xf32>
+  %c1 = tensor.expand_shape %c [[0], [1], [2, 3]] output_shape [2, 3, 3, 1] : tensor<2x3x3xf32> into tensor<2x3x3x1xf32>
+  %pairs = tensor.concat dim(3) %s1, %c1 : (tensor<2x3x3x1xf32>, tensor<2x3x3x1xf32>) -> tensor<2x3x3x2xf32>
+  %y = tensor.collapse_shape %pairs [[0], [1], [2, 3]] : tensor<2x3x3x2xf32> into tensor<2x3x6xf32>
+  return %y : tensor<2x3x6xf32>
+}
