@@ -275,7 +275,10 @@ static int compile(Request &request, CompileReport *report) {
   if (!module)
     return kExitError;
   if (request.list) {
-    listFunctions(llvm::outs(), *module);
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    listFunctions(os, *module);
+    printEscaped(llvm::outs(), text);
     return kExitSuccess;
   }
   if (isCpuCode(request) && !request.inputOptions.noWarnings)
@@ -411,7 +414,7 @@ static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
       request.warnings += "posenc-compile: warning: target '" + spec.name +
                           "' is ignored: another target needs the same CPU "
                           "features\n";
-  llvm::errs() << request.warnings;
+  getErrorStream() << request.warnings;
 
   bool isSpirv = request.emit == Emit::Spirv;
   bool isCuda = request.emit == Emit::Ptx || request.emit == Emit::Cubin;
@@ -509,7 +512,7 @@ static std::optional<int> parseArguments(int argc, char **argv,
   if (std::optional<int> code = parser.parse(argc, argv, inputs))
     return code;
   auto usage = [](const llvm::Twine &message) {
-    llvm::errs() << "posenc-compile: error: " << message << "\n";
+    getErrorStream() << "posenc-compile: error: " << message << "\n";
     return kExitUsage;
   };
   if (listsModels || listsKeys) {

@@ -8,16 +8,48 @@
 
 #include "posenc/Driver/Diagnostics.h"
 
+#include "posenc/kernel/Text.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
 static thread_local raw_ostream *redirected = nullptr;
 
+void mlir::posenc::printEscaped(raw_ostream &os, StringRef text) {
+  while (!text.empty()) {
+    bool isSpace = text.front() == '\n' || text.front() == '\t';
+    size_t length = isSpace ? 1 : posencGetPrintable(text.data(), text.size());
+    if (length > 0)
+      os << text.take_front(length);
+    else
+      os << "\\x" << llvm::toHex(text.take_front());
+    text = text.drop_front(std::max<size_t>(length, 1));
+  }
+}
+
+namespace {
+/// Prints the messages of a thread.
+class ErrorStream final : public raw_ostream {
+public:
+  ErrorStream() : raw_ostream(/*unbuffered=*/true) {}
+
+private:
+  void write_impl(const char *data, size_t size) override {
+    mlir::posenc::printEscaped(redirected ? *redirected : llvm::errs(),
+                               StringRef(data, size));
+  }
+  uint64_t current_pos() const override { return 0; }
+};
+} // namespace
+
 raw_ostream &mlir::posenc::getErrorStream() {
-  return redirected ? *redirected : llvm::errs();
+  // Threads may share it, because it has no state.
+  static ErrorStream stream;
+  return stream;
 }
 
 namespace {
@@ -42,8 +74,10 @@ private:
 } // namespace
 
 mlir::posenc::RedirectErrors::RedirectErrors(std::string &text, bool alsoPrint)
-    : stream(std::make_unique<CopyingStream>(text, alsoPrint ? &getErrorStream()
-                                                             : nullptr)),
+    : stream(std::make_unique<CopyingStream>(text, !alsoPrint ? nullptr
+                                                   : redirected
+                                                       ? redirected
+                                                       : &llvm::errs())),
       previous(redirected) {
   redirected = stream.get();
 }
@@ -100,7 +134,8 @@ std::string mlir::posenc::describeLocation(Location loc) {
 
 static void print(Location loc, DiagnosticSeverity severity,
                   const std::string &text) {
-  raw_ostream &os = mlir::posenc::getErrorStream();
+  std::string message;
+  llvm::raw_string_ostream os(message);
   FileLineColLoc file = findFileLoc(loc);
   if (file)
     os << file.getFilename().getValue() << ':';
@@ -111,7 +146,11 @@ static void print(Location loc, DiagnosticSeverity severity,
   os << (file ? " " : "") << getSeverity(severity) << ": ";
   if (NameLoc name = isBinary ? findNameLoc(loc) : NameLoc())
     os << name.getName().getValue() << ": ";
-  os << text << "\n";
+  os << StringRef(text).rtrim('\n');
+  // A name with an end of line cannot start what looks like another message.
+  auto lines = llvm::split(message, '\n');
+  llvm::interleave(lines, mlir::posenc::getErrorStream(), "\n  ");
+  mlir::posenc::getErrorStream() << '\n';
 }
 
 mlir::posenc::DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context)

@@ -8,6 +8,9 @@
 
 #include "Error.h"
 
+#include "posenc/kernel/Text.h"
+
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 
@@ -33,12 +36,33 @@ namespace posenc::runtime {
 // before the last use when a thread ends.
 static thread_local char lastError[4096];
 
+/// Sets the error to a text with control characters escaped.
+static void setError(const char *text, size_t size) {
+  char *out = lastError, *end = lastError + sizeof(lastError) - 1;
+  while (size > 0) {
+    size_t length = posencGetPrintable(text, size);
+    if (end - out < 4)
+      break;
+    if (length > 0)
+      out = std::copy(text, text + length, out);
+    else
+      out +=
+          std::snprintf(out, 5, "\\x%02X", static_cast<unsigned char>(*text));
+    length = std::max<size_t>(length, 1);
+    text += length;
+    size -= length;
+  }
+  *out = '\0';
+}
+
 posenc_status fail(posenc_status status, const char *format, ...) {
+  // The text may contain a part of the last error.
+  char text[sizeof(lastError)];
   va_list arguments;
   va_start(arguments, format);
-  if (std::vsnprintf(lastError, sizeof(lastError), format, arguments) < 0)
-    lastError[0] = '\0';
+  int size = std::vsnprintf(text, sizeof(text), format, arguments);
   va_end(arguments);
+  setError(text, std::clamp<int>(size, 0, sizeof(text) - 1));
   return status;
 }
 

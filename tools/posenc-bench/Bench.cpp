@@ -9,6 +9,7 @@
 #include "posenc-bench/Bench.h"
 
 #include "Session.h"
+#include "posenc/Driver/Diagnostics.h"
 #include "posenc/Driver/Guard.h"
 #include "posenc/Driver/Options.h"
 
@@ -26,8 +27,8 @@ int mlir::posenc::benchMain(int argc, char **argv) {
   int count = static_cast<int>(arguments.size());
   ::benchmark::Initialize(&count, arguments.data());
   if (count > 1) {
-    llvm::errs() << "posenc-bench: error: invalid option '" << arguments[1]
-                 << "' (see posenc-bench --help)\n";
+    getErrorStream() << "posenc-bench: error: invalid option '" << arguments[1]
+                     << "' (see posenc-bench --help)\n";
     return kExitUsage;
   }
   return runGuarded([&] { return Session(request).run(); });

@@ -8,6 +8,8 @@
 
 #include "BenchKernel.h"
 
+#include "posenc/Driver/Diagnostics.h"
+
 #include "AttentionWork.h"
 #include "CaseInputs.h"
 #include "Threads.h"
@@ -48,8 +50,8 @@ std::unique_ptr<BenchKernel> BenchKernel::create(const Case &from) {
       kernel->own = std::move(*own);
   }
   if (error) {
-    llvm::errs() << "error: " << from.function << ": "
-                 << llvm::toString(std::move(error)) << "\n";
+    getErrorStream() << "error: " << from.function << ": "
+                     << llvm::toString(std::move(error)) << "\n";
     return nullptr;
   }
   return kernel;

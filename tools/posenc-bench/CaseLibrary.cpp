@@ -13,6 +13,7 @@
 #include "Threads.h"
 #include "posenc-run/Kernels.h"
 #include "posenc/Driver/Compile.h"
+#include "posenc/Driver/Diagnostics.h"
 #include "posenc/kernel/Symbols.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -28,7 +29,7 @@ using llvm::Twine;
 namespace runtime = ::posenc::runtime;
 
 static std::nullopt_t fail(const Twine &message) {
-  llvm::errs() << "error: " << message << "\n";
+  getErrorStream() << "error: " << message << "\n";
   return std::nullopt;
 }
 

@@ -9,6 +9,7 @@
 #include "Request.h"
 
 #include "posenc-run/Kernels.h"
+#include "posenc/Driver/Diagnostics.h"
 #include "posenc/Driver/Options.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -22,8 +23,8 @@ using llvm::Twine;
 using MaybeError = std::optional<std::string>;
 
 static int failUsage(const Twine &message) {
-  llvm::errs() << "posenc-bench: error: " << message
-               << " (see posenc-bench --help)\n";
+  getErrorStream() << "posenc-bench: error: " << message
+                   << " (see posenc-bench --help)\n";
   return kExitUsage;
 }
 
@@ -122,7 +123,7 @@ static std::optional<int> checkRequest(BenchRequest &request,
     return std::nullopt;
   if (!request.target.empty() || !request.tuning.empty() ||
       !getInputFlags(request.inputOptions).empty()) {
-    llvm::errs()
+    getErrorStream()
         << "error: --target, --tuning, --dtype, --pairing, --k-cache, "
            "--cache-dtype, --cache-scales, --decode-tokens, --qk-norm, "
            "--index-type, --lse, "

@@ -10,6 +10,7 @@
 
 #include "Report.h"
 #include "posenc-run/Kernels.h"
+#include "posenc/Driver/Diagnostics.h"
 #include "posenc/Driver/Options.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -28,7 +29,7 @@ using llvm::Twine;
 namespace runtime = ::posenc::runtime;
 
 static int fail(const Twine &message) {
-  llvm::errs() << "error: " << message << "\n";
+  getErrorStream() << "error: " << message << "\n";
   return kExitError;
 }
 
@@ -184,7 +185,7 @@ bool Session::findPeers() {
   if (!list)
     return fail(llvm::toString(list.takeError())), false;
   for (const auto &[name, reason] : list->skipped) {
-    llvm::errs() << "peer-" << name << ": skipped: " << reason << "\n";
+    getErrorStream() << "peer-" << name << ": skipped: " << reason << "\n";
     ::benchmark::AddCustomContext("peer-" + name, "skipped: " + reason);
   }
   for (const auto &[name, numbers] : list->peers)

@@ -9,6 +9,7 @@
 #include "Comparison.h"
 
 #include "DType.h"
+#include "posenc/Driver/Diagnostics.h"
 #include "posenc/Reference/Compare.h"
 #include "posenc/Reference/CompareAttention.h"
 #include "posenc/Support/Memory.h"
@@ -278,7 +279,7 @@ bool mlir::posenc::compareResult(size_t number, const runtime::Array &result,
   llvm::outs().flush();
 
   auto error = [&]() -> llvm::raw_ostream & {
-    return llvm::errs() << "error: result #" << number << note << ": ";
+    return getErrorStream() << "error: result #" << number << note << ": ";
   };
   if (!found.mismatch.empty())
     error() << found.mismatch << "\n";

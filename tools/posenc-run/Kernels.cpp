@@ -8,6 +8,7 @@
 
 #include "posenc-run/Kernels.h"
 
+#include "posenc/Driver/Diagnostics.h"
 #include "posenc/Driver/TuningFile.h"
 #include "posenc/Registration/Registration.h"
 
@@ -25,7 +26,7 @@ bool mlir::posenc::isLibraryPath(StringRef path) {
 }
 
 static bool fail(const Twine &message) {
-  llvm::errs() << "error: " << message << "\n";
+  getErrorStream() << "error: " << message << "\n";
   return false;
 }
 

@@ -8,6 +8,7 @@
 
 #include "Request.h"
 
+#include "posenc/Driver/Diagnostics.h"
 #include "posenc/Driver/Options.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -67,8 +68,9 @@ static std::optional<int> readDevice(StringRef device, RunRequest &request) {
     request.device.number = index;
     return std::nullopt;
   }
-  llvm::errs() << "posenc-run: error: unknown device '" << device.take_front(80)
-               << "': expected cpu, cuda:N or vulkan:N\n";
+  getErrorStream() << "posenc-run: error: unknown device '"
+                   << device.take_front(80)
+                   << "': expected cpu, cuda:N or vulkan:N\n";
   return kExitUsage;
 }
 
@@ -127,8 +129,8 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
   if (std::optional<int> code = parser.parse(argc, argv, inputs))
     return code;
   if (inputs.size() != 1) {
-    llvm::errs() << "posenc-run: error: expected one input file, got "
-                 << inputs.size() << "\n";
+    getErrorStream() << "posenc-run: error: expected one input file, got "
+                     << inputs.size() << "\n";
     return kExitUsage;
   }
   if (atol || rtol) {
@@ -140,7 +142,7 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
       problem = "--max-ulp and --max-rel do not apply to outputs that are "
                 "compared by --atol and --rtol; omit them or add --reference";
     if (problem) {
-      llvm::errs() << "posenc-run: error: " << problem << "\n";
+      getErrorStream() << "posenc-run: error: " << problem << "\n";
       return kExitUsage;
     }
     request.tolerance = {atol.value_or(0), rtol.value_or(0)};
@@ -149,7 +151,7 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
   request.function = function.value_or("");
   request.tuning = tuning.value_or("");
   if (tuning && tuning->empty()) {
-    llvm::errs() << "posenc-run: error: --tuning needs a file\n";
+    getErrorStream() << "posenc-run: error: --tuning needs a file\n";
     return kExitUsage;
   }
   return readDevice(device.value_or("cpu"), request);

@@ -12,6 +12,7 @@
 #include "OutputFiles.h"
 #include "Request.h"
 #include "posenc-run/Kernels.h"
+#include "posenc/Driver/Diagnostics.h"
 #include "posenc/Driver/Guard.h"
 #include "posenc/Driver/Options.h"
 #include "posenc/runtime/npy.h"
@@ -224,7 +225,7 @@ int mlir::posenc::runMain(int argc, char **argv) {
     return *code;
   return runGuarded([&]() -> int {
     auto fail = [](const Twine &message) {
-      llvm::errs() << "error: " << message << "\n";
+      getErrorStream() << "error: " << message << "\n";
       return kExitError;
     };
     if (isLibraryPath(request.path)) {

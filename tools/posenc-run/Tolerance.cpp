@@ -13,6 +13,8 @@
 
 #include "Comparison.h"
 
+#include "posenc/Driver/Diagnostics.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -47,7 +49,7 @@ bool mlir::posenc::compareWithTolerance(size_t number,
                                         const Tolerance &tolerance,
                                         llvm::StringRef note) {
   auto error = [&]() -> llvm::raw_ostream & {
-    return llvm::errs() << "error: result #" << number << note << ": ";
+    return getErrorStream() << "error: result #" << number << note << ": ";
   };
   auto load = [&](size_t i) -> long double {
     if (result.dtype() == POSENC_I1)

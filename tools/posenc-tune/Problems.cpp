@@ -8,6 +8,8 @@
 
 #include "Problems.h"
 
+#include "posenc/Driver/Diagnostics.h"
+
 #include "Interrupt.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -40,9 +42,10 @@ std::unique_ptr<Problem> Problem::create(const TuneRequest &request,
   if (!problem->kernel)
     return nullptr;
   if (int32_t status = problem->kernel->call()) {
-    llvm::errs() << "error: '" << from.function << "', compiled for target '"
-                 << request.target.name << "', returned error code " << status
-                 << " on this machine\n";
+    getErrorStream() << "error: '" << from.function
+                     << "', compiled for target '" << request.target.name
+                     << "', returned error code " << status
+                     << " on this machine\n";
     return nullptr;
   }
   for (auto [number, shape] :

@@ -13,6 +13,7 @@
 #include "OutputFiles.h"
 #include "Search.h"
 #include "posenc-run/Kernels.h"
+#include "posenc/Driver/Diagnostics.h"
 #include "posenc/Driver/Guard.h"
 #include "posenc/Driver/Options.h"
 #include "posenc/Driver/TuningFile.h"
@@ -24,13 +25,13 @@ using llvm::StringRef;
 using llvm::Twine;
 
 static int failUsage(const Twine &message) {
-  llvm::errs() << "posenc-tune: error: " << message
-               << " (see posenc-tune --help)\n";
+  getErrorStream() << "posenc-tune: error: " << message
+                   << " (see posenc-tune --help)\n";
   return kExitUsage;
 }
 
 static int fail(const Twine &message) {
-  llvm::errs() << "error: " << message << "\n";
+  getErrorStream() << "error: " << message << "\n";
   return kExitError;
 }
 

@@ -10,6 +10,7 @@
 
 #include "Interrupt.h"
 #include "OutputFiles.h"
+#include "posenc/Driver/Diagnostics.h"
 #include "posenc/Driver/TuningFile.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -21,7 +22,7 @@ using namespace mlir::posenc;
 using llvm::Twine;
 
 static std::nullopt_t fail(const Twine &message) {
-  llvm::errs() << "error: " << message << "\n";
+  getErrorStream() << "error: " << message << "\n";
   return std::nullopt;
 }
 

@@ -22,8 +22,12 @@ class Remark;
 
 namespace mlir::posenc {
 
+/// Prints text with control characters, which names from files may contain,
+/// escaped as `\xNN`, except for ends of lines and tabs.
+void printEscaped(raw_ostream &os, StringRef text);
+
 /// The stream that the driver prints errors and warnings of this thread to:
-/// standard error, unless they are redirected.
+/// standard error, unless they are redirected. They are escaped as above.
 raw_ostream &getErrorStream();
 
 /// While alive, redirects the errors and warnings of this thread to a string.

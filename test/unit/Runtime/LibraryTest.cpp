@@ -136,6 +136,17 @@ TEST(Library, FindListsWhatExists) {
   EXPECT_TRUE(contains(error, "; the library has scale, ")) << error;
 }
 
+TEST(Library, MessagesHaveNoControlCharacters) {
+  std::string error = refuse("\x1b[31mn\u00e4me\u009b\n\x7f\xff.so",
+                             POSENC_NOT_FOUND);
+  EXPECT_TRUE(contains(error, "\\x1B[31mn\u00e4me\\xC2\\x9B\\x0A\\x7F\\xFF.so"))
+      << error;
+  // A long text ends with a whole character.
+  error = refuse(std::string(5000, '\x1b'), POSENC_IO_ERROR);
+  EXPECT_GT(error.size(), 4000u);
+  EXPECT_EQ(error.substr(error.size() - 4), "\\x1B");
+}
+
 TEST(Library, RefusesOtherFiles) {
   TempDir folder;
   EXPECT_TRUE(contains(refuse(folder.path("none.so"), POSENC_NOT_FOUND),
