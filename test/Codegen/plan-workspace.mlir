@@ -93,3 +93,21 @@ func.func @unknown(%x: memref<1xi64>, %o: memref<64xf32>) attributes {posenc.abi
   memref.dealloc %a : memref<?xf32>
   return
 }
+
+// -----
+
+// Nothing is left to compute, as for empty tensors, but the workspace is asked for.
+// SPLIT-LABEL: func.func @empty
+// SPLIT-SAME: index, %{{[a-z0-9]+}}: index)
+// SPLIT-SAME: phases = [false]
+// SPLIT: %[[PHASE:.*]] = memref.load
+// SPLIT: %[[NONE:.*]] = arith.constant -1
+// SPLIT-NEXT: %[[ASKED:.*]] = arith.cmpi eq, %[[PHASE]], %[[NONE]]
+// SPLIT-NEXT: scf.if %[[ASKED]] {
+#abi = #posenc.abi<inputs = [#posenc.arg<"x", tensor<?x0xf32>, [0]>], outputs = [#posenc.arg<"o", tensor<?x0xf32>, [0]>], sizes = [-1], in_place = [-1]>
+func.func @empty(%x: memref<?x0xf32>, %o: memref<?x0xf32>, %w: memref<?xi8>, %b: memref<1xi64>) attributes {posenc.abi = #abi, posenc.kernel = #posenc.kernel<measured = true, workspace = true>} {
+  %c0 = arith.constant 0 : index
+  %bytes = arith.constant 0 : i64
+  memref.store %bytes, %b[%c0] : memref<1xi64>
+  return
+}

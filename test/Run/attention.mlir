@@ -206,3 +206,21 @@ func.func @outside(%q: tensor<?x?x1x8xf32>, %t: tensor<2xf32>)
     }
   return %r : tensor<?x?x1x8xf32>
 }
+
+// A static batch of no sequences: no loop is left, but the workspace is asked for.
+// RUN: posenc-run %s --function=no_batch --input=0x3x5x8xf32=1 --input=0x7x3x8xf32=1 \
+// RUN:   | FileCheck %s --check-prefix=NOBATCH
+// NOBATCH: result #0: {{.*}}0x3x5x8xf32
+// NOBATCH: result #1: {{.*}}0x3x5xf32
+func.func @no_batch(%q: tensor<0x3x?x8xf32>, %k: tensor<0x7x3x8xf32>)
+    -> (tensor<0x3x?x8xf32>, tensor<0x3x?xf32>) {
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %q, %c2 : tensor<0x3x?x8xf32>
+  %t = math.tanh %q : tensor<0x3x?x8xf32>
+  %e = tensor.empty(%n) : tensor<0x3x?xf32>
+  %r:2 = posenc.attention query_layout = head_major
+    ins(%t, %k, %k : tensor<0x3x?x8xf32>, tensor<0x7x3x8xf32>,
+                     tensor<0x7x3x8xf32>)
+    outs(%q, %e : tensor<0x3x?x8xf32>, tensor<0x3x?xf32>)
+  return %r#0, %r#1 : tensor<0x3x?x8xf32>, tensor<0x3x?xf32>
+}

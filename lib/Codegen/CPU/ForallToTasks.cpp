@@ -314,6 +314,8 @@ struct ForallToTasks final
   void branchToPhases(RewriterBase &rewriter, ArrayRef<Phase> phases,
                       Value phaseNumber) {
     for (auto [number, phase] : llvm::enumerate(phases)) {
+      if (phase.operations.empty())
+        continue;
       Operation *last = phase.operations.back();
       Location loc = last->getLoc();
       rewriter.setInsertionPointAfter(last);
@@ -341,6 +343,10 @@ struct ForallToTasks final
       for (Operation *user : body.getArguments().back().getUsers())
         measure = user;
     Work work = PhaseFinder(body, measure).find();
+    // A kernel that is asked for its workspace has phases, even if all tensors
+    // are empty and nothing is left to compute.
+    if (isMeasured && work.phases.empty())
+      work.phases.emplace_back();
     bool fits =
         config.hasWorkspace || getSharedBytes(work.shared) <= kSharedBytes;
     if (work.phases.empty() ||

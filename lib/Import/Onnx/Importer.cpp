@@ -194,6 +194,8 @@ LogicalResult Importer::addInputs(func::FuncOp function) {
                   " is not supported");
     if (!input.hasShape)
       return fail("its rank is unknown: export the model with shapes");
+    if (input.dims.size() > kMaxRank)
+      return fail("it has more than " + Twine(kMaxRank) + " dimensions");
     SmallVector<int64_t> dims;
     for (const DimensionProto &dim : input.dims) {
       if (dim.size && *dim.size < 0)

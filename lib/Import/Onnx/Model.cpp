@@ -42,7 +42,7 @@ static bool parseTensor(StringRef bytes, TensorProto &tensor) {
   return readFields(bytes, [&](const WireField &field) {
     switch (field.number) {
     case 1:
-      return appendInts(field, tensor.dims) && tensor.dims.size() <= kMaxRank;
+      return appendInts(field, tensor.dims);
     case 2:
       tensor.type = field.getInt();
       return field.type == WireField::Type::Varint;
@@ -159,14 +159,13 @@ static bool parseShape(StringRef bytes, ValueInfo &value) {
     if (!field.isBytes(1))
       return true;
     DimensionProto &dim = value.dims.emplace_back();
-    return value.dims.size() <= kMaxRank &&
-           readFields(field.bytes, [&](const WireField &part) {
-             if (part.isVarint(1))
-               dim.size = part.getInt();
-             if (part.isBytes(2))
-               dim.name = part.bytes;
-             return true;
-           });
+    return readFields(field.bytes, [&](const WireField &part) {
+      if (part.isVarint(1))
+        dim.size = part.getInt();
+      if (part.isBytes(2))
+        dim.name = part.bytes;
+      return true;
+    });
   });
 }
 

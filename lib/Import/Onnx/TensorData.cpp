@@ -193,6 +193,8 @@ TensorReader::read(const TensorProto &proto,
   if (!element)
     return fail("element type " + describeDataType(proto.type) +
                 " is not supported");
+  if (proto.dims.size() > kMaxRank)
+    return fail("it has more than " + Twine(kMaxRank) + " dimensions");
   int64_t bytes =
       element.isInteger(1) ? 1 : element.getIntOrFloatBitWidth() / 8;
   for (int64_t size : proto.dims) {

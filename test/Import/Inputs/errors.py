@@ -55,6 +55,12 @@ CASES = {
                "input 'x': element type string is not supported"),
     "negative": (model([ADD], {"x": ("f32", [-3])}, ["y"]),
                  "input 'x': size -3 is negative"),
+    "rank": (model([ADD], {"x": ("f32", [1] * 17)}, ["y"]),
+             "input 'x': it has more than 16 dimensions"),
+    "rank of a weight": (
+        model([node("Add", ["x", "w"], ["y"])], X, ["y"],
+              [tensor("w", "f32", [1] * 17, [0.0])]),
+        "tensor 'w': it has more than 16 dimensions"),
     "twice": (model([ADD, ADD], X, ["y"]),
               "Add 'sum': a second node computes 'y'"),
     "order": (model([node("Neg", ["y"], ["z"]), ADD], X, ["z"]),
