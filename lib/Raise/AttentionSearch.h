@@ -20,6 +20,10 @@ struct Contraction {
   linalg::ContractionDimensions dims;
 };
 
+/// Makes the loop of rows, which joins the query heads of a group with the
+/// queries, two loops. Does nothing if the product has no such rows.
+void splitRows(const Contraction &contraction, RewriterBase &rewriter);
+
 /// Looks for attention whose last contraction is `op`, with the weights as the
 /// input of the number `weights`.
 class AttentionSearch {

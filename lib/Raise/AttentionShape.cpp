@@ -67,7 +67,11 @@ mlir::posenc::raise::findRows(ExprContext &exprs, Elements &elements,
   const Expr *token = exprs.getLoop(tokenLoop),
              *channel = exprs.getLoop(channelLoop);
   bool hasTokens = token->getIndexConstant().has_value();
+  // Dimensions of size 1 may follow the channels.
   int64_t last = type.getRank() - 1;
+  while (last > 0 && type.getDimSize(last) == 1 && !channel->getIndexConstant())
+    --last;
+  rows.channelDim = last;
   for (auto [dim, index] : llvm::enumerate(expr->operands)) {
     if (index->kind != Expr::Kind::Index)
       return std::nullopt;

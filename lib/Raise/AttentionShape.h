@@ -24,10 +24,11 @@ namespace mlir::posenc::raise {
 struct RowOperand {
   Value tensor;
   double scale = 1;
-  /// Dimensions of a size other than 1, in order, without the last one:
+  /// Dimensions of a size other than 1, in order, without the channels:
   /// the outer dimensions and their indices.
   SmallVector<const Expr *, 3> outer;
   SmallVector<int64_t, 3> outerSizes;
+  int64_t channelDim = 0;
   /// How many outer dimensions precede the tokens.
   unsigned numBeforeTokens = 0;
 };

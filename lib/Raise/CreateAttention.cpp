@@ -281,13 +281,13 @@ Value AttentionSearch::takeRows(OpBuilder &builder, const RowOperand &rows,
   // The number of tokens is the only other dimension that may be absent.
   int64_t numTokens = 1;
   SmallVector<int64_t> core;
-  for (auto [dim, size] : llvm::enumerate(type.getShape().drop_back()))
+  for (int64_t size : type.getShape().take_front(rows.channelDim))
     if (size != 1)
       core.push_back(size);
   if (core.size() > rows.outer.size())
     numTokens = core[rows.numBeforeTokens];
   SmallVector<int64_t> sizes{shape.batchSize, numHeads, numTokens,
-                             type.getShape().back()};
+                             type.getDimSize(rows.channelDim)};
   if (layout == HeadLayout::TokenMajor)
     std::swap(sizes[1], sizes[2]);
   tensor = reshape(builder, loc, tensor, sizes);

@@ -455,11 +455,17 @@ bool AttentionSearch::run(RewriterBase &rewriter) {
 
 void mlir::posenc::raise::raiseAttention(FunctionOpInterface function,
                                          RewriterBase &rewriter) {
-  SmallVector<Contraction> contractions;
-  function.walk([&](Operation *op) {
-    if (std::optional<Contraction> contraction = getContraction(op))
-      contractions.push_back(*contraction);
-  });
+  auto getContractions = [&] {
+    SmallVector<Contraction> contractions;
+    function.walk([&](Operation *op) {
+      if (std::optional<Contraction> contraction = getContraction(op))
+        contractions.push_back(*contraction);
+    });
+    return contractions;
+  };
+  for (const Contraction &contraction : getContractions())
+    splitRows(contraction, rewriter);
+  SmallVector<Contraction> contractions = getContractions();
   for (const Contraction &contraction : llvm::reverse(contractions))
     for (unsigned weights : {0, 1})
       if (!contraction.op->use_empty() &&
