@@ -46,7 +46,11 @@ def open_library(name: str) -> ctypes.CDLL:
 
 
 def _declare(library: ctypes.CDLL, name: str, result, *arguments):
-    function = getattr(library, name)
+    try:
+        function = getattr(library, name)
+    except AttributeError:
+        raise Error(f"{library._name} has no function {name}: it is of another version of "
+                    "this package") from None
     function.restype = result
     function.argtypes = arguments
     return function

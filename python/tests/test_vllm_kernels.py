@@ -15,9 +15,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import posenc  # noqa: E402
 from posenc.vllm._cache import QUANTIZED, count_scale_bytes, split  # noqa: E402
 from posenc.vllm._kernels import (  # noqa: E402
     Cache, Layer, compile_append, compile_attention, compile_encoder, compile_rotation)
+from posenc.vllm._speed import Measured, find_slower  # noqa: E402
 
 HEADS, KEY_HEADS, DIM = 4, 2, 64
 NAMES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
@@ -177,6 +179,39 @@ def test_rotation_by_a_table(pairing, rotary_dim):
     x[...] = (torch.cat(turned, -1) if pairing == "half" else
               torch.stack(turned, -1).flatten(-2))
     torch.testing.assert_close(rows, expected.view(5, -1), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("mode, values", [
+    ("on", [None, "", "1", "on", "true", "YES "]), ("off", ["0", "off", "False", "no"]),
+    ("force", ["force"]), ("require", ["require"]), ("cuda", ["cuda"])])
+def test_modes(monkeypatch, mode, values):
+    from posenc.vllm import get_mode
+
+    for value in values:
+        monkeypatch.delenv("POSENC_VLLM", raising=False)
+        if value is not None:
+            monkeypatch.setenv("POSENC_VLLM", value)
+        assert get_mode() == mode
+
+
+def test_unknown_modes(monkeypatch):
+    from posenc.vllm import get_rotation, register
+
+    monkeypatch.setenv("POSENC_VLLM", "2")
+    with pytest.raises(posenc.Error, match="POSENC_VLLM is '2', expected one of on, 1, "
+                       "true, yes, off, 0, false, no, force, require, cuda"):
+        register()
+    monkeypatch.setenv("POSENC_VLLM_ROPE", "")
+    assert get_rotation() == "table"
+
+
+def test_table_of_speeds():
+    rows = [Measured("", 256, False, (0.5, 0.7), None), Measured("", 64, False, None, None),
+            Measured("", 128, False, (0.9, 1.4), (0.8, 1.1))]
+    assert [find_slower(dim, False, rows) and find_slower(dim, False, rows).dim
+            for dim in (32, 64, 65, 128, 192, 256, 512)] == [
+                None, None, None, None, 256, 256, 256]
+    assert find_slower(64, True, rows) is find_slower(64, False, []) is None
 
 
 def test_posenc_does_not_import_vllm():

@@ -68,8 +68,8 @@ def write_checkpoint(name: str, folder: str) -> None:
         if "sinks" in key:
             torch.nn.init.normal_(parameter, std=2.0)
     model.save_pretrained(folder)
-    # vLLM needs a tokenizer for models that embed, and a processor of audio.
-    if name in _ENCODERS:
+    # vLLM needs a tokenizer for models that embed and for servers, and a processor of audio.
+    if name in (*_ENCODERS, "llama"):
         words = {"[PAD]": 0, "[UNK]": 1, **{f"w{i}": i for i in range(2, 512)}}
         tokenizers.Tokenizer(tokenizers.models.WordLevel(words, "[UNK]")).save(
             f"{folder}/tokenizer.json")

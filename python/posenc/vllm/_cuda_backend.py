@@ -14,14 +14,11 @@ that backend for each batch and each layer that it does not support.
 from __future__ import annotations
 
 import torch
-from vllm.logger import init_logger
 from vllm.v1.attention.backends.flash_attn import FlashAttentionBackend, FlashAttentionImpl
 
 from .._dtypes import FRAMEWORK_NAMES
 from ._layer import LayerImpl
 from ._support import find_cuda_obstacle
-
-logger = init_logger("vllm.posenc")
 
 
 class CudaBackend(FlashAttentionBackend):
@@ -34,13 +31,6 @@ class CudaBackend(FlashAttentionBackend):
 
 class CudaBackendImpl(LayerImpl, FlashAttentionImpl):
     """The attention of a layer. Kernels are compiled for the device of the first call."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        if self.obstacle is None:
-            logger.info_once("Attention runs kernels of Posenc.")
-        else:
-            logger.info_once("Attention keeps FLASH_ATTN: %s.", self.obstacle)
 
     def find_obstacle(self, config, attn_type, kv_cache_dtype):
         return find_cuda_obstacle(config, kv_cache_dtype)

@@ -19,8 +19,10 @@ from vllm.v1.attention.backend import AttentionType
 
 from .._dtypes import name_of
 from .._errors import Error
+from . import get_mode
 from ._cache import QUANTIZED
 from ._kernels import Cache, Layer, compile_append, compile_attention, compile_encoder
+from ._report import fall_back, list_choices, logger, summarize
 
 
 class LayerKernels:
@@ -95,6 +97,7 @@ class LayerImpl:
     `is_left` is true for."""
 
     obstacle: str | None
+    is_reported = False
     kernels: LayerKernels
 
     def __init__(self, num_heads, head_size, scale, num_kv_heads, alibi_slopes,
@@ -104,25 +107,56 @@ class LayerImpl:
         super().__init__(num_heads, head_size, scale, num_kv_heads, alibi_slopes,
                          sliding_window, kv_cache_dtype, logits_soft_cap, attn_type,
                          kv_sharing_target_layer_name, sinks)
-        config = get_current_vllm_config()
+        self._config = config = get_current_vllm_config()
         self.obstacle = self.find_obstacle(config, attn_type, kv_cache_dtype)
-        if self.obstacle is None:
-            layer = Layer(
-                num_heads, num_kv_heads, head_size, self.scale,
-                sliding_window if sliding_window and sliding_window > 0 else None,
-                float(self.logits_soft_cap) or None, alibi_slopes is not None,
-                sinks is not None)
-            try:
-                self.kernels = LayerKernels(
-                    layer, _find_cache(kv_cache_dtype, config.model_config),
-                    attn_type in (AttentionType.ENCODER, AttentionType.ENCODER_ONLY))
-                self.prepare(config, attn_type)
-            except Error as error:
-                self.obstacle = f"there are no kernels: {error}"
+        if self.obstacle is not None:
+            if get_mode() == "require":
+                fall_back("an attention layer", self.obstacle)
+            return
+        layer = Layer(
+            num_heads, num_kv_heads, head_size, self.scale,
+            sliding_window if sliding_window and sliding_window > 0 else None,
+            float(self.logits_soft_cap) or None, alibi_slopes is not None,
+            sinks is not None)
+        if get_mode() != "force":
+            self.obstacle = self.find_faster(config, attn_type, kv_cache_dtype, layer)
+        if self.obstacle is not None:
+            return
+        try:
+            self.kernels = LayerKernels(
+                layer, _find_cache(kv_cache_dtype, config.model_config),
+                attn_type in (AttentionType.ENCODER, AttentionType.ENCODER_ONLY))
+            self.prepare(config, attn_type)
+        except Error as error:
+            self.obstacle = fall_back("an attention layer",
+                                      f"there are no kernels: {error}")
+
+    def process_weights_after_loading(self, act_dtype):
+        """vLLM calls this for each layer of a model that is loaded, so the first call
+        reports about all of them."""
+        super().process_weights_after_loading(act_dtype)
+        if self.is_reported:
+            return
+        layers = {name: layer for name, layer
+                  in self._config.compilation_config.static_forward_context.items()
+                  if not getattr(getattr(layer, "impl", None), "is_reported", False)}
+        logger.info("%s", summarize(list_choices(layers), self.describe_rotation()))
+        for layer in layers.values():
+            if isinstance(getattr(layer, "impl", None), LayerImpl):
+                layer.impl.is_reported = True
+
+    def describe_rotation(self) -> str:
+        """Returns what rotates queries and keys."""
+        return "vLLM's"
 
     def find_obstacle(self, config, attn_type: str, kv_cache_dtype: str) -> str | None:
-        """Returns why the layer keeps vLLM's attention, or None."""
+        """Returns why the layer cannot run Posenc's kernels, or None."""
         raise NotImplementedError
+
+    def find_faster(self, config, attn_type: str, kv_cache_dtype: str,
+                    layer: Layer) -> str | None:
+        """Returns why vLLM's attention is faster for the layer, or None."""
+        return None
 
     def prepare(self, config, attn_type: str) -> None:
         """Compiles kernels when the model is loaded."""

@@ -9,13 +9,19 @@
 
 from __future__ import annotations
 
+import weakref
+
 import torch
+from vllm.config import get_current_vllm_config
 from vllm.model_executor.custom_op import op_registry_oot
 from vllm.model_executor.layers.rotary_embedding.base import RotaryEmbedding
 
 from .._dtypes import name_of
+from .._errors import Error
 from ..functional import rope
+from . import get_rotation
 from ._kernels import compile_rotation
+from ._report import fall_back
 
 
 def _view(x: torch.Tensor, head_size: int) -> torch.Tensor:
@@ -52,34 +58,72 @@ def _(positions, query, key, head_size, rotary_dim, theta, pairing):
     return None
 
 
+# The rotations of the models of this process.
+_made: weakref.WeakSet[_Rotation] = weakref.WeakSet()
+
+
+def describe() -> str:
+    """Returns what rotates queries and keys, and why others are left to vLLM."""
+    obstacles = sorted({one.obstacle for one in _made if one.obstacle is not None})
+    return get_rotation() + "".join(f" (vLLM's: {one})" for one in obstacles)
+
+
 class _Rotation(RotaryEmbedding):
     """The class itself. Subclasses, which have scalings or other positions, stay
     vLLM's."""
 
+    obstacle: str | None = None
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.pairing = "half" if self.is_neox_style else "interleaved"
+        try:
+            # While the model is loaded rather than at the first token.
+            self._prepare()
+        except Error as error:
+            self.obstacle = fall_back("a rotation", f"there are no kernels: {error}")
+        _made.add(self)
+
+    def _is_left(self, positions, key) -> bool:
+        return self.obstacle is not None or key is None or positions.dim() != 1
+
     def forward_native(self, positions, query, key=None):
-        pairing = "half" if self.is_neox_style else "interleaved"
-        if key is None or positions.dim() != 1:
+        if self._is_left(positions, key):
             return super().forward_native(positions, query, key)
-        self._rotate(positions, query, key, pairing)
+        self._rotate(positions, query, key)
         return query, key
 
     def forward_cpu(self, positions, query, key=None):
-        if key is None or positions.dim() != 1:
+        if self._is_left(positions, key):
             return super().forward_cpu(positions, query, key)
         return self.forward_native(positions, query, key)
 
 
 class TableRotation(_Rotation):
-    def _rotate(self, positions, query, key, pairing):
+    def _prepare(self):
+        dtype = name_of(self.dtype)
+        compile_rotation(self.head_size, self.rotary_dim, dtype, dtype, self.pairing)
+
+    def _rotate(self, positions, query, key):
         table = self._match_cos_sin_cache_dtype(query)
         rotate_by_table(positions, query, key, table, self.head_size, self.rotary_dim,
-                        pairing)
+                        self.pairing)
 
 
 class ExactRotation(_Rotation):
-    def _rotate(self, positions, query, key, pairing):
+    def _prepare(self):
+        # Kernels have numbers of heads. Layers whose numbers are not the model's compile
+        # theirs at the first token.
+        config = get_current_vllm_config()
+        model, parallel = config.model_config, config.parallel_config
+        sizes = [model.get_num_attention_heads(parallel), model.get_num_kv_heads(parallel)]
+        x, y = (torch.zeros(1, heads * self.head_size, dtype=self.dtype, device="cpu")
+                for heads in sizes)
+        self._rotate(torch.zeros(1, dtype=torch.int64, device="cpu"), x, y)
+
+    def _rotate(self, positions, query, key):
         rotate_exactly(positions, query, key, self.head_size, self.rotary_dim,
-                       float(self.base), pairing)
+                       float(self.base), self.pairing)
 
 
 def register_rotary_embedding(rotation: str) -> None:

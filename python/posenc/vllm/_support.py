@@ -9,35 +9,60 @@
 
 from __future__ import annotations
 
-import torch
 from vllm.config import VllmConfig
 from vllm.utils.torch_utils import is_quantized_kv_cache
 from vllm.v1.attention.backend import AttentionType
 
 from .._dtypes import name_of
 from ._cache import QUANTIZED, has_row_scales
+from ._kernels import Layer
+from ._speed import find_slower
 
 _FLOATS = ("f32", "bf16", "f16")
 
 
 def find_obstacle(config: VllmConfig, attn_type: str, kv_cache_dtype: str) -> str | None:
-    """Returns why a layer keeps vLLM's attention, or None. Layers that share a cache
-    get the same answer, as the two backends order its elements differently."""
+    """Returns why a layer cannot run Posenc's kernels, or None. Layers that share a
+    cache get the same answer, as the two backends order its elements differently."""
     dtype = config.model_config.dtype
-    if attn_type in (AttentionType.ENCODER, AttentionType.ENCODER_ONLY):
-        kv_cache_dtype = "auto"  # There is no cache.
+    kv_cache_dtype = _ignore_missing(attn_type, kv_cache_dtype)
     if is_quantized_kv_cache(kv_cache_dtype) and kv_cache_dtype not in QUANTIZED:
         return f"quantized caches ('{kv_cache_dtype}') are not supported"
     if name_of(dtype) not in _FLOATS:
         return f"elements of type {dtype} are not supported"
-    if (dtype == torch.bfloat16 and torch.cpu._is_amx_tile_supported()
-            and not has_row_scales(kv_cache_dtype)):
-        return "this CPU has AMX, which vLLM's bf16 kernels use and Posenc's do not"
     if config.kv_transfer_config is not None:
         return "KV connectors move blocks in the order of elements of vLLM's kernels"
     if config.model_config.is_diffusion:
         return "diffusion models have causal and bidirectional sequences in one batch"
     return None
+
+
+def find_faster(config: VllmConfig, attn_type: str, kv_cache_dtype: str,
+                layer: Layer) -> str | None:
+    """Returns why vLLM's kernels are faster for a layer that both support, or None.
+    Layers that share a cache get the same answer."""
+    # vLLM's wheel for CUDA does not need this module.
+    from vllm.v1.attention.backends.cpu_attn import _get_attn_isa
+
+    kv_cache_dtype = _ignore_missing(attn_type, kv_cache_dtype)
+    if has_row_scales(kv_cache_dtype):
+        return None
+    try:
+        isa = _get_attn_isa(config.model_config.dtype, config.cache_config.block_size,
+                            layer.dim, kv_cache_dtype)
+    except NotImplementedError:
+        return None
+    has_window = layer.window is not None
+    if isa != "amx" or find_slower(layer.dim, has_window) is None:
+        return None
+    return ("vLLM's kernels for AMX are faster for "
+            + ("windows" if has_window else f"heads of {layer.dim} channels"))
+
+
+def _ignore_missing(attn_type: str, kv_cache_dtype: str) -> str:
+    """Returns the type of the cache; "auto" for encoders, which have none."""
+    is_encoder = attn_type in (AttentionType.ENCODER, AttentionType.ENCODER_ONLY)
+    return "auto" if is_encoder else kv_cache_dtype
 
 
 def find_cuda_obstacle(config: VllmConfig, kv_cache_dtype: str) -> str | None:
