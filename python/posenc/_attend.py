@@ -25,6 +25,7 @@ from ._compile import compile
 from ._cuda import find_device, find_target_ahead, put_like
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
+from ._frameworks import refuse_meta
 from ._kernels import Kernels
 from ._once import once
 from ._rope import FLOATS, RopeOptions, rotate_both, rotate_one
@@ -116,6 +117,7 @@ def _check_arrays(name: str, arrays: Mapping[str, Any]) -> None:
         if not hasattr(array, "shape") or not hasattr(array, "dtype"):
             _refuse(name, f"{what} is a {type(array).__name__}, expected an array of "
                     "NumPy, PyTorch or JAX")
+        refuse_meta(array, f"{name}: {what}")
         if (_is_torch(array) and array.requires_grad
                 and sys.modules["torch"].is_grad_enabled()):
             _refuse(name, f"{what} requires a gradient, and {name} has none: call it "

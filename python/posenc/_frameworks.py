@@ -392,6 +392,14 @@ def is_dtensor(value) -> bool:
     return module is not None and isinstance(value, module.DTensor)
 
 
+def refuse_meta(value, what: str) -> None:
+    """Raises an error for a tensor of PyTorch's device 'meta'. `check_memory` does so, too,
+    but after what takes such an array was compiled."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor) and value.is_meta:
+        raise Error(f"{what} is on the device 'meta', expected the CPU")
+
+
 def check_memory(value, what: str, dtype: str, operator_call: str,
                  on_cuda: bool = False) -> None:
     """Raises an error for an array that DLPack does not pass. `dtype` is the type that

@@ -318,7 +318,7 @@ class _RopeForward:
             ctx.function)
 
 
-class _CallForward:
+class CallForward:
     """`call`, which has no derivatives."""
 
     @staticmethod
@@ -360,7 +360,7 @@ def make_function(forward: type) -> Callable:
 
 
 _apply_rope = make_function(_RopeForward)
-_apply_call = make_function(_CallForward)
+_apply_call = make_function(CallForward)
 
 
 def _needs_derivative(tensors: Iterable[torch.Tensor]) -> bool:

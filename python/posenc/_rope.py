@@ -25,7 +25,7 @@ from ._cuda import is_of_cupy, put_like
 from ._dtypes import name_of
 from ._errors import CompileError, Error
 from ._fork import Lock
-from ._frameworks import find_backend
+from ._frameworks import find_backend, refuse_meta
 from ._kernels import Kernels
 
 _kernels: dict[tuple, Kernels] = {}
@@ -204,6 +204,8 @@ def rope(q: SomeArray, k: SomeArray, positions: Array, *, theta: float = 10000.0
 
     Returns q and k, rotated.
     """
+    for name, array in (("q", q), ("k", k), ("positions", positions)):
+        refuse_meta(array, f"rope: {name}")
     kernels = get_rope_kernels(*measure_heads(q, k), name_of(q.dtype), theta, scaling,
                                pairing, rotary_dim, precision, max_position_embeddings)
     return kernels.rope(q, k, positions, out=out)

@@ -79,3 +79,11 @@ def test_captured_tensors():
     for actual, *others, wanted in zip(*runs, expected):
         assert measure(actual, wanted) < 1e-13
         assert all(torch.equal(actual, other) for other in others)
+
+
+def test_gradients_of_gradients():
+    x = make(9, 2).requires_grad_()
+    output = posenc.flex_attention(x, x, x)
+    gradient, = torch.autograd.grad(output.sum(), x, create_graph=True)
+    with pytest.raises(posenc.Error, match="flex_attention: gradients of gradients are not"):
+        gradient.sum().backward()

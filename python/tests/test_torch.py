@@ -224,6 +224,26 @@ def test_tensors_without_memory(kernels, change, message):
         assert "c10" not in str(caught.value)
 
 
+def test_meta_tensors_are_refused_first(monkeypatch):
+    """Before anything is compiled, under the name of the called function."""
+    def compile(*_):
+        raise AssertionError("something is compiled")
+
+    monkeypatch.setattr("posenc._compiler.CompiledCode.__init__", compile)
+    q = torch.empty(1, 7, 3, 48, device="meta")
+    positions = torch.zeros(1, 7, dtype=torch.int64)
+    caches = torch.empty(1, 3, 8, 48), torch.empty(1, 3, 8, 48)
+    functional = posenc.functional
+    for name, call in {
+            "rope: q": lambda: functional.rope(q, q, positions),
+            "attention: q": lambda: functional.attention(q, q, q),
+            "decode: q": lambda: functional.decode(q, *caches, positions[0, :1]),
+            "append: k": lambda: functional.append(q, q, *caches, positions[0, :1]),
+            "flex_attention: query": lambda: posenc.flex_attention(q, q, q)}.items():
+        with pytest.raises(posenc.Error, match=f"^{name} is on the device 'meta'"):
+            call()
+
+
 def test_operators(operators):
     q, k, v, positions = make_inputs()
     o = operators.attention(*tensors(q, k, v, positions))

@@ -10,13 +10,15 @@ kernels are a string argument."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from .._errors import Error
+from .._frameworks import refuse_meta
 from .._kernels import Kernels
-from .._operators import _compute, find, innermost, make_function, register
+from .._operators import CallForward, _compute, find, innermost, make_function, register
 from .._sharding import find_rule
 from .._torch_sharding import call_divided, has_dtensor
 from .._torch_state import has_tangent, is_in_forward_mode, is_traced
@@ -44,6 +46,7 @@ def call_operator(kernels: Kernels, inputs: list[torch.Tensor]):
             and not is_traced() and not is_in_forward_mode()
             and not torch._C._are_functorch_transforms_active()):
         inputs = [innermost(tensor) if tensor.dim() else tensor for tensor in inputs]
+        refuse_meta(inputs[0], "flex_attention: query")
         return kernels[_FUNCTION](*inputs)
     return torch.ops.posenc.flex_attention(inputs, _name(kernels))
 
@@ -127,7 +130,7 @@ class _FlexAttention:
         gradients: list[Any] = [None] * len(inputs)
         needed = ctx.needs_input_grad[1:]
         if any(needed[:3]):
-            gradients[:3] = torch.ops.posenc.call(arguments, ctx.kernels, GRADIENT)
+            gradients[:3] = _call_gradient(ctx.kernels, GRADIENT, arguments)
             gradients[0] = gradients[0].to(inputs[0].dtype)
         for number, tensor in enumerate(inputs[3:]):
             if needed[number + 3]:
@@ -166,8 +169,28 @@ def _differentiate_array(kernels: str, arguments: list[torch.Tensor], number: in
     name = name_array_gradient(number)
     if name not in find(kernels):
         return None
-    gradient, = torch.ops.posenc.call(arguments, kernels, name)
+    gradient, = _call_gradient(kernels, name, arguments)
     return gradient.to(array.dtype)
+
+
+class _Gradient(CallForward):
+    """A call of a gradient, which has none itself."""
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise Error("flex_attention: gradients of gradients are not supported: call "
+                    "torch.autograd.grad or backward without create_graph=True, or "
+                    "PyTorch's own flex_attention")
+
+
+_apply_gradient = make_function(_Gradient)
+
+
+def _call_gradient(kernels: str, name: str,
+                   arguments: list[torch.Tensor]) -> Sequence[torch.Tensor]:
+    if _needs_gradient(arguments):
+        return _apply_gradient(kernels, name, *arguments)
+    return torch.ops.posenc.call(arguments, kernels, name)
 
 
 def _needs_gradient(inputs) -> bool:
