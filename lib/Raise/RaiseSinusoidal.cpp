@@ -301,9 +301,12 @@ static bool mayBeTable(Operation *op) {
       !isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(
           type.getElementType()))
     return false;
-  if (isa<tensor::ConcatOp, tensor::InsertSliceOp, tensor::PadOp,
-          tensor::CollapseShapeOp, arith::TruncFOp, arith::SelectOp,
-          math::SinOp>(op))
+  if (auto concat = dyn_cast<tensor::ConcatOp>(op))
+    return int64_t(concat.getDim()) + 1 == type.getRank();
+  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
+    return collapse.getReassociationIndices().back().size() > 1;
+  if (isa<tensor::InsertSliceOp, tensor::PadOp, arith::TruncFOp,
+          arith::SelectOp, math::SinOp>(op))
     return true;
   auto structured = dyn_cast<linalg::LinalgOp>(op);
   return structured &&

@@ -316,3 +316,43 @@ func.func @quotients(%x: tensor<2x3xf32>) -> tensor<2x3x6xf32> {
   %y = tensor.collapse_shape %pairs [[0], [1], [2, 3]] : tensor<2x3x3x2xf32> into tensor<2x3x6xf32>
   return %y : tensor<2x3x6xf32>
 }
+
+// -----
+
+// A table in a loop, whose rows are repeated for each batch and then joined: two rows
+// are computed.
+// CHECK-LABEL: func @repeated
+//       CHECK: scf.for %[[I:[a-z0-9]+]] =
+//       CHECK:   %[[P:.*]] = arith.index_cast %[[I]] : index to i64
+//       CHECK:   %[[R:.*]] = posenc.sinusoidal sin_cos #{{.*}} positions(%[[P]] : i64) outs(%{{.*}} : tensor<2x4xf32>)
+//       CHECK:   linalg.broadcast ins(%[[R]] : tensor<2x4xf32>) outs(%{{.*}} : tensor<3x2x4xf32>) dimensions = [0]
+//       CHECK:   tensor.collapse_shape
+#lanes = affine_map<(d0, d1, d2) -> (d2)>
+#all = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+func.func @repeated(%x: tensor<6x4xf32>) -> tensor<6x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %f = arith.constant dense<[1.0, 0.01]> : tensor<2xf32>
+  %y = scf.for %i = %c0 to %c5 step %c1 iter_args(%acc = %x) -> tensor<6x4xf32> {
+    %first = arith.index_cast %i : index to i64
+    %e = tensor.empty() : tensor<3x2x2xf32>
+    %s, %c = linalg.generic {indexing_maps = [#lanes, #all, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+        ins(%f : tensor<2xf32>) outs(%e, %e : tensor<3x2x2xf32>, tensor<3x2x2xf32>) {
+    ^bb0(%fi: f32, %o0: f32, %o1: f32):
+      %j = linalg.index 1 : index
+      %row = arith.index_cast %j : index to i64
+      %p = arith.addi %row, %first : i64
+      %pf = arith.sitofp %p : i64 to f32
+      %a = arith.mulf %pf, %fi : f32
+      %s0 = math.sin %a : f32
+      %k0 = math.cos %a : f32
+      linalg.yield %s0, %k0 : f32, f32
+    } -> (tensor<3x2x2xf32>, tensor<3x2x2xf32>)
+    %z = tensor.concat dim(2) %s, %c : (tensor<3x2x2xf32>, tensor<3x2x2xf32>) -> tensor<3x2x4xf32>
+    %rows = tensor.collapse_shape %z [[0, 1], [2]] : tensor<3x2x4xf32> into tensor<6x4xf32>
+    %sum = arith.addf %acc, %rows : tensor<6x4xf32>
+    scf.yield %sum : tensor<6x4xf32>
+  }
+  return %y : tensor<6x4xf32>
+}
