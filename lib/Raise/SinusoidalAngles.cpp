@@ -57,7 +57,7 @@ static std::optional<Factor> splitFactor(const Expr *expr) {
   return std::nullopt;
 }
 
-/// Whether products with the number are not rounded.
+/// Whether products with the number, and with its reciprocal, are not rounded.
 static bool isPowerOfTwo(double number) {
   int exponent;
   return std::abs(std::frexp(number, &exponent)) == 0.5;
@@ -73,7 +73,9 @@ static bool addFrequency(const Expr *angle, const Expr *position,
         number < kMaxFactors ? splitFactor(angle) : std::nullopt;
     if (!factor)
       return false;
-    numRounded += factor->isProduct ? !isPowerOfTwo(factor->value) : 2;
+    // The reciprocal of a divisor is rounded, too.
+    if (!isPowerOfTwo(factor->value))
+      numRounded += factor->isProduct ? 1 : 2;
     // An exponent x that is rounded to f32 makes an error of x units. It is the
     // quotient of a product with a logarithm, all of which are rounded.
     if (factor->isExponential && factor->value > 0)

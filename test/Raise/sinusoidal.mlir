@@ -172,7 +172,7 @@ func.func @broadcast(%t: tensor<f32>, %x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // -----
 
 // Stacked pairs of positions with two dimensions, one of which is 1, in bf16. The
-// angle is scaled by a power of two, which rounds nothing.
+// angle is divided by a power of two, which rounds nothing.
 // HF: #[[$F:.*]] = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.linear<factor = 2.500000e-01>, precision = hf_f32>
 // EXACT: #[[$F:.*]] = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.geometric<shift = 0.000000e+00, scale = 4.000000e+00>>
 // CHECK-LABEL: func @stacked
@@ -185,7 +185,7 @@ func.func @broadcast(%t: tensor<f32>, %x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 #all = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
 func.func @stacked(%p: tensor<1x?xi64>) -> tensor<1x?x4xbf16> {
   %c1 = arith.constant 1 : index
-  %four = arith.constant 4.0 : f32
+  %quarter = arith.constant 0.25 : f32
   %f = arith.constant dense<[1.0, 0.01]> : tensor<2xf32>
   %n = tensor.dim %p, %c1 : tensor<1x?xi64>
   %e = tensor.empty(%n) : tensor<1x?x2xf32>
@@ -194,7 +194,7 @@ func.func @stacked(%p: tensor<1x?xi64>) -> tensor<1x?x4xbf16> {
   ^bb0(%pi: i64, %fi: f32, %o0: f32, %o1: f32):
     %pf = arith.sitofp %pi : i64 to f32
     %a0 = arith.mulf %pf, %fi : f32
-    %a = arith.mulf %four, %a0 : f32
+    %a = arith.divf %a0, %quarter : f32
     %s0 = math.sin %a : f32
     %k0 = math.cos %a : f32
     linalg.yield %s0, %k0 : f32, f32
