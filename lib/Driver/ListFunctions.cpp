@@ -9,6 +9,7 @@
 #include "ListFunctions.h"
 
 #include "posenc/Frontend/ModelConfig.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -42,7 +43,10 @@ void mlir::posenc::listFunctions(raw_ostream &os, ModuleOp module) {
       return function.getArgAttrOfType<StringAttr>(number, name);
     });
     os << " -> ";
-    listTypes(os, function.getResultTypes(), "out", [&](unsigned number) {
+    // The number of a failed assertion is no output of the entry points.
+    TypeRange results = function.getResultTypes();
+    results = results.drop_back(getKernelConfig(function).assertions ? 1 : 0);
+    listTypes(os, results, "out", [&](unsigned number) {
       return function.getResultAttrOfType<StringAttr>(number, name);
     });
     if (auto layers = function->getAttrOfType<DenseI64ArrayAttr>(
