@@ -55,21 +55,24 @@ static Value skipCasts(Value value) {
   return value;
 }
 
-bool SizeAnalysis::isCheckedElement(cf::AssertOp assertion) {
-  auto compare = assertion.getArg().getDefiningOp<arith::CmpIOp>();
+bool SizeAnalysis::isCheckedElement(Value condition) {
+  if (auto both = condition.getDefiningOp<arith::AndIOp>())
+    return isCheckedElement(both.getLhs()) && isCheckedElement(both.getRhs());
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
   if (!compare)
     return false;
   Value element = skipCasts(compare.getLhs());
   SizeExpr limit = getInteger(compare.getRhs());
   return llvm::any_of(checkedElements, [&](const auto &checked) {
-    if (checked.first != element)
+    const auto &[value, low, size] = checked;
+    if (value != element)
       return false;
-    // The other side is at least the limit, or at most 0.
+    // The other side is at least the size, or at most the least number.
     switch (compare.getPredicate()) {
     case arith::CmpIPredicate::slt:
-      return symbols.isNonNegative(resolve(limit - checked.second));
+      return symbols.isNonNegative(resolve(limit - size));
     case arith::CmpIPredicate::sge:
-      return symbols.isNonNegative(resolve(SizeExpr(0) - limit));
+      return symbols.isNonNegative(resolve(low - limit));
     default:
       return false;
     }
@@ -90,7 +93,7 @@ LogicalResult SizeAnalysis::runPartially() {
       needed.insert(assertion);
   }
   function.walk([&](cf::AssertOp assertion) {
-    if (!isCheckedElement(assertion))
+    if (!isCheckedElement(assertion.getArg()))
       return;
     needed.erase(assertion);
     unprovenAssertions.remove(assertion);

@@ -246,36 +246,102 @@ static void requireElement(Operation *op, Value tensor, ValueRange indices,
   }
 }
 
-/// Returns the input whose elements are used as this index; nullopt if entry
-/// points cannot check them.
-static std::optional<unsigned> findIndices(Value index,
-                                           SizeAnalysis &analysis) {
-  auto cast = index.getDefiningOp<arith::IndexCastOp>();
-  if (!cast)
+namespace {
+/// An element that is used as an index.
+struct IndexElement {
+  Value element;
+  /// Whether negative numbers count from the end.
+  bool wraps;
+};
+} // namespace
+
+/// Returns the element that is an index of a dimension of this size.
+static IndexElement findElement(Value index, const SizeExpr &size,
+                                SizeAnalysis &analysis) {
+  auto getElement = [](Value value) {
+    auto cast = value.getDefiningOp<arith::IndexCastOp>();
+    return cast ? cast.getIn() : Value();
+  };
+  // (i < 0 ? i + size : i)
+  auto select = index.getDefiningOp<arith::SelectOp>();
+  auto sum = select ? select.getTrueValue().getDefiningOp<arith::AddIOp>()
+                    : arith::AddIOp();
+  auto compare = select ? select.getCondition().getDefiningOp<arith::CmpIOp>()
+                        : arith::CmpIOp();
+  if (!sum || !compare)
+    return {getElement(index), /*wraps=*/false};
+  Value natural = select.getFalseValue();
+  bool wraps = compare.getPredicate() == arith::CmpIPredicate::slt &&
+               compare.getLhs() == natural &&
+               isConstantIntValue(compare.getRhs(), 0) &&
+               sum.getLhs() == natural &&
+               analysis.resolve(analysis.getInteger(sum.getRhs())) ==
+                   analysis.resolve(size);
+  return {wraps ? getElement(natural) : Value(), wraps};
+}
+
+/// Returns a tensor whose elements a tensor has in another shape or integer
+/// type, or the tensor.
+static Value skipConversions(Value tensor) {
+  while (Operation *op = tensor.getDefiningOp()) {
+    if (isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
+            op)) {
+      tensor = op->getOperand(0);
+      continue;
+    }
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic || generic.getNumDpsInputs() != 1 ||
+        generic.getNumResults() != 1 ||
+        !llvm::all_of(generic.getIndexingMapsArray(),
+                      [](AffineMap map) { return map.isIdentity(); }))
+      break;
+    auto yield = cast<linalg::YieldOp>(generic.getBody()->getTerminator());
+    auto cast = yield.getOperand(0).getDefiningOp<arith::ExtSIOp>();
+    if (!cast || cast.getIn() != generic.getBody()->getArgument(0))
+      break;
+    tensor = generic.getInputs().front();
+  }
+  return tensor;
+}
+
+/// Returns the input that has the element; nullopt if entry points cannot check
+/// it.
+static std::optional<unsigned> findInput(Value element,
+                                         SizeAnalysis &analysis) {
+  if (!element)
     return std::nullopt;
   Value tensor;
-  if (auto read = cast.getIn().getDefiningOp<tensor::ExtractOp>())
+  auto read = element.getDefiningOp<tensor::ExtractOp>();
+  // Elements of another column may be indices of another dimension.
+  bool readsColumn =
+      read && llvm::any_of(llvm::zip_equal(read.getIndices(),
+                                           analysis.getShape(read.getTensor())),
+                           [](auto dim) {
+                             auto [index, size] = dim;
+                             return getConstantIntValue(index) &&
+                                    !size.isConstant(1);
+                           });
+  if (readsColumn)
+    return std::nullopt;
+  if (read)
     tensor = read.getTensor();
-  else if (auto argument = dyn_cast<BlockArgument>(cast.getIn()))
+  else if (auto argument = dyn_cast<BlockArgument>(element))
     if (auto generic =
             dyn_cast<linalg::GenericOp>(argument.getOwner()->getParentOp()))
       tensor = generic->getOperand(argument.getArgNumber());
-  auto type = tensor ? dyn_cast<RankedTensorType>(tensor.getType())
-                     : RankedTensorType();
+  if (!tensor)
+    return std::nullopt;
+  std::optional<unsigned> input = analysis.getInput(tensor);
+  if (!input)
+    input = analysis.getInput(skipConversions(tensor));
+  if (!input)
+    return std::nullopt;
+  auto type = dyn_cast<RankedTensorType>(analysis.getInputType(*input));
   if (!type || type.getRank() < 1 || type.getRank() > 2 ||
       !(type.getElementType().isInteger(32) ||
         type.getElementType().isInteger(64)))
     return std::nullopt;
-  return analysis.getInput(tensor);
-}
-
-/// Requires that the elements of an input, one of which is this index, are
-/// natural numbers less than `size`.
-static void addBound(Value index, unsigned input, const SizeExpr &size,
-                     SizeAnalysis &analysis) {
-  analysis.requireBound({BoundKind::Rows, input, {size}, /*each=*/{}});
-  analysis.addCheckedElement(index.getDefiningOp<arith::IndexCastOp>().getIn(),
-                             size);
+  return input;
 }
 
 static LogicalResult visit(tensor::ExtractOp op, SizeAnalysis &analysis) {
@@ -293,9 +359,16 @@ static LogicalResult visit(tensor::ExtractOp op, SizeAnalysis &analysis) {
            op.getIndices(), indices, analysis.getShape(op.getTensor()))) {
     if (analysis.isCertain())
       analysis.requireAtMost(1, size, op);
-    std::optional<unsigned> input = findIndices(index, analysis);
-    if (input && analysis.getSymbols().isKnown(size))
-      addBound(index, *input, size, analysis);
+    auto [element, wraps] = findElement(index, size, analysis);
+    std::optional<unsigned> input = findInput(element, analysis);
+    if (!input || !analysis.getSymbols().isKnown(size))
+      continue;
+    analysis.requireBound({wraps ? BoundKind::WrappedRows : BoundKind::Rows,
+                           *input,
+                           {size},
+                           /*each=*/{}});
+    analysis.addCheckedElement(element,
+                               wraps ? SizeExpr(0) - size : SizeExpr(0), size);
   }
   analysis.addUnprovenRead(op);
   return success();

@@ -23,6 +23,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace mlir::posenc {
@@ -438,6 +439,20 @@ static LogicalResult createKernel(RewriterBase &rewriter,
   return success();
 }
 
+/// Removes the result that says which assertion fails, and what computes it.
+static void dropAssertions(RewriterBase &rewriter, func::FuncOp function) {
+  if (!getKernelConfig(function).assertions)
+    return;
+  Operation *terminator = function.front().getTerminator();
+  unsigned last = function.getNumResults() - 1;
+  terminator->eraseOperand(last);
+  llvm::BitVector dropped(function.getNumResults());
+  dropped.set(last);
+  (void)function.eraseResults(dropped);
+  updateKernelConfig(function, &KernelConfig::assertions, ArrayAttr());
+  (void)runRegionDCE(rewriter, function->getRegions());
+}
+
 namespace {
 struct CreateKernels final
     : mlir::posenc::impl::PosencCreateKernelsPassBase<CreateKernels> {
@@ -460,6 +475,8 @@ struct CreateKernels final
         return signalPassFailure();
       }
       addDoc(function);
+      if (!assertions)
+        dropAssertions(rewriter, function);
       if (failed(createKernel(rewriter, function)))
         return signalPassFailure();
     }

@@ -18,7 +18,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-void mlir::posenc::buildPosencToKernelsPipeline(OpPassManager &manager) {
+void mlir::posenc::buildPosencToKernelsPipeline(OpPassManager &manager,
+                                                 bool hasAssertions) {
   manager.addPass(createPosencPackArgumentsPass());
   manager.addPass(createPosencExpandIndexCastsPass());
   manager.addPass(createCanonicalizerPass());
@@ -38,5 +39,5 @@ void mlir::posenc::buildPosencToKernelsPipeline(OpPassManager &manager) {
   manager.addPass(createPosencFoldConversionsPass());
   manager.addNestedPass<func::FuncOp>(createPosencSimplifyReductionsPass());
   // Gives results a destination; bufferization would allocate them otherwise.
-  manager.addPass(createPosencCreateKernelsPass());
+  manager.addPass(createPosencCreateKernelsPass({hasAssertions}));
 }

@@ -12,7 +12,7 @@
 #include "Report.h"
 
 /* The values of BoundKind in dialect/posenc/IR/AbiAttrs.td. */
-enum { kLengths, kStarts, kPages, kSlots, kHeads, kRows };
+enum { kLengths, kStarts, kPages, kSlots, kHeads, kRows, kWrappedRows };
 
 /* An integer tensor of rank 2, or of rank 1 with one row. */
 struct Indices {
@@ -57,8 +57,8 @@ static int64_t getLimit(const struct Call *call, const struct Bound *bound) {
              : limit;
 }
 
-/* Checks that the first `count` values of a row are in [low, high]. A negative
- * `low` means that only `high` is a bound. */
+/* Checks that the first `count` values of a row are in [low, high]. INT64_MIN
+ * as `low` means that only `high` is a bound. */
 static int32_t checkRow(struct Call *call, const struct Indices *indices,
                         int64_t row, int64_t count, int64_t low, int64_t high) {
   int isMatrix = call->description->arguments[indices->number].rank == 2;
@@ -66,16 +66,18 @@ static int32_t checkRow(struct Call *call, const struct Indices *indices,
     int64_t index = getIndex(indices, row, i);
     if (index >= low && index <= high)
       continue;
+    int hasLow = low != INT64_MIN;
+    int64_t first = hasLow ? low : high;
     if (isMatrix)
       return fail(call, kEntryIndex,
-                  low < 0 ? "%n[%d, %d] is %d, expected at most %d"
-                          : "%n[%d, %d] is %d, expected at least 0 and at "
-                            "most %d",
-                  VALUES(indices->number, row, i, index, high));
+                  hasLow ? "%n[%d, %d] is %d, expected at least %d and at "
+                           "most %d"
+                         : "%n[%d, %d] is %d, expected at most %d",
+                  VALUES(indices->number, row, i, index, first, high));
     return fail(call, kEntryIndex,
-                low < 0 ? "%n[%d] is %d, expected at most %d"
-                        : "%n[%d] is %d, expected at least 0 and at most %d",
-                VALUES(indices->number, i, index, high));
+                hasLow ? "%n[%d] is %d, expected at least %d and at most %d"
+                       : "%n[%d] is %d, expected at most %d",
+                VALUES(indices->number, i, index, first, high));
   }
   return kEntryOk;
 }
@@ -161,7 +163,10 @@ static int32_t checkIndices(struct Call *call) {
       else if (bound->kind == kPages)
         code = checkPages(call, &indices, bound, limit);
       else
-        code = checkAll(call, &indices, bound->kind == kRows ? 0 : INT64_MIN,
+        code = checkAll(call, &indices,
+                        bound->kind == kRows          ? 0
+                        : bound->kind == kWrappedRows ? -limit
+                                                      : INT64_MIN,
                         limit - 1);
     }
     if (code)

@@ -47,6 +47,10 @@ def PosencCreateKernelsPass
                            "::mlir::memref::MemRefDialect",
                            "::mlir::tensor::TensorDialect",
                            "::mlir::posenc::PosencDialect"];
+  let options = [
+    Option<"assertions", "assertions", "bool", /*default=*/"true",
+           "Keep the results that say which assertion fails">
+  ];
 }
 
 def PosencBufferizeKernelsPass

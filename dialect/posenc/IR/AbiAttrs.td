@@ -54,7 +54,8 @@ def Posenc_BoundKind : Posenc_Enum<"BoundKind",
   I32EnumCase<"Pages", 2, "pages">,
   I32EnumCase<"Slots", 3, "slots">,
   I32EnumCase<"Heads", 4, "heads">,
-  I32EnumCase<"Rows", 5, "rows">
+  I32EnumCase<"Rows", 5, "rows">,
+  I32EnumCase<"WrappedRows", 6, "wrapped_rows">
 ]>;
 
 def Posenc_BoundAttr : Posenc_Attr<"Bound", "bound"> {
@@ -73,6 +74,7 @@ def Posenc_BoundAttr : Posenc_Attr<"Bound", "bound"> {
     - `slots`: each element is less than `limit`.
     - `heads`: `each` is a multiple of `limit`, which is not 0.
     - `rows`: each element is not negative and less than `limit`.
+    - `wrapped_rows`: each element is at least -`limit` and less than `limit`.
 
     ```mlir
     #posenc.bound<kind = pages, input = 4, limit = [-2], each = [16], lengths = 3>
@@ -81,8 +83,8 @@ def Posenc_BoundAttr : Posenc_Attr<"Bound", "bound"> {
     Constraints:
     - (bound_c1) `input` is not negative; `limit` has one or two factors, `each`
       none or one.
-    - (bound_c2) `pages` and `heads` have `each`; `lengths`, `slots` and `rows` do
-      not.
+    - (bound_c2) `pages` and `heads` have `each`; `lengths`, `slots`, `rows` and
+      `wrapped_rows` do not.
     - (bound_c3) `pages` has `lengths`, the index of an input; others do not.
   }];
   let parameters = (ins

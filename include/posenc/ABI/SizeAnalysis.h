@@ -107,15 +107,18 @@ public:
   void requireAtMost(const SizeExpr &a, const SizeExpr &b, Operation *op);
   void requireBound(IndexBound bound);
   void addUnprovenRead(tensor::ExtractOp op) { unprovenReads.insert(op); }
-  /// Records that entry points check that an element of an input is a natural
-  /// number less than `size`.
-  void addCheckedElement(Value element, SizeExpr size) {
-    checkedElements.push_back({element, std::move(size)});
+  /// Records that entry points check that an element of an input is at least
+  /// `low` and less than `size`.
+  void addCheckedElement(Value element, SizeExpr low, SizeExpr size) {
+    checkedElements.push_back({element, std::move(low), std::move(size)});
   }
   /// Whether entry points can determine if the current operation runs.
   bool isCertain() { return isCertain(guards); }
   /// Returns the input whose elements a tensor has, or nullopt.
   std::optional<unsigned> getInput(Value tensor) const;
+  Type getInputType(unsigned input) {
+    return function.getArgumentTypes()[input];
+  }
   /// Records that `to` has the elements of the same input as `from`.
   void shareInput(Value from, Value to);
   /// Creates a symbol of a loop variable with the range [min, max].
@@ -173,9 +176,9 @@ private:
   /// Whether entry points can evaluate the guards.
   bool isCertain(ArrayRef<Guard> guards);
   LogicalResult finishUnknown(const Requirement &requirement);
-  /// Whether an assertion says that an element is in bounds that entry points
+  /// Whether a condition says that an element is in bounds that entry points
   /// check.
-  bool isCheckedElement(cf::AssertOp assertion);
+  bool isCheckedElement(Value condition);
 
   FunctionOpInterface function;
   SizeSymbols symbols;
@@ -194,7 +197,9 @@ private:
   std::vector<SizeRelation> relations;
   std::vector<IndexBound> bounds;
   llvm::SetVector<tensor::ExtractOp> unprovenReads;
-  SmallVector<std::pair<Value, SizeExpr>> checkedElements;
+  /// An element, the least number that it may be, and the one behind the
+  /// greatest.
+  SmallVector<std::tuple<Value, SizeExpr, SizeExpr>> checkedElements;
   /// Whether `runPartially` runs.
   bool isPartial = false;
   /// The assertions that are not redundant.

@@ -55,7 +55,9 @@ void buildPosencToLinalgPipeline(OpPassManager &manager);
 /// Fuses posenc on tensors and gives public functions their C signatures. All
 /// targets start with these passes, so that the signatures of a function and
 /// the operations that it is lowered from are the same on CPUs and on GPUs.
-void buildPosencToKernelsPipeline(OpPassManager &manager);
+/// Without `hasAssertions`, those on elements of tensors are left out.
+void buildPosencToKernelsPipeline(OpPassManager &manager,
+                                  bool hasAssertions = true);
 
 /// Lowers posenc and linalg on tensors to loops over linalg tiles, on tensors.
 void buildPosencToTiledPipeline(OpPassManager &manager,

@@ -9,6 +9,7 @@
 #include "Ops.h"
 #include "Scalars.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -32,11 +33,100 @@ static SmallVector<Value> createIndices(Scalars &s, int64_t first,
   return indices;
 }
 
-/// Returns an element of a tensor of integers as an index, counted from the end
-/// if it is negative.
-static Value createIndex(Scalars &s, Value element, Value size) {
+namespace {
+/// How elements of a tensor become indices of a dimension.
+struct IndexForm {
+  Value size;
+  NegativeIndex negative;
+  /// Whether the elements are known to be in range, and not to be negative.
+  bool isChecked = false, isNatural = false;
+};
+} // namespace
+
+/// Returns the elements that decide whether all are in range: each column of
+/// `stride` columns has others. Empty if they are unknown.
+static SmallVector<Size> getKnownIndices(const Tensor &indices, int64_t column,
+                                         int64_t stride) {
+  SmallVector<Size> known;
+  if (indices.elements) {
+    ArrayRef<Size> elements(*indices.elements);
+    for (size_t i = column; i < elements.size(); i += stride)
+      known.push_back(elements[i]);
+    return known;
+  }
+  if (!indices.constant)
+    return known;
+  std::optional<int64_t> least, greatest;
+  int64_t number = 0;
+  for (const APInt &value : indices.constant.getValues<APInt>()) {
+    if (number++ % stride != column)
+      continue;
+    int64_t index = value.getSExtValue();
+    least = std::min(least.value_or(index), index);
+    greatest = std::max(greatest.value_or(index), index);
+  }
+  if (least)
+    known = {*least, *greatest};
+  return known;
+}
+
+/// Requires that the indices in a column are in range of a dimension, as far as
+/// they are known. Others are checked by assertions where they are used.
+static FailureOr<IndexForm>
+requireIndices(NodeImporter &node, const Tensor &indices, const Size &size,
+               NegativeIndex negative, int64_t column = 0, int64_t stride = 1) {
+  IndexForm form{node.materialize(size), negative};
+  Size low = negative == NegativeIndex::Wraps ? Size(0) - size : Size(0);
+  SmallVector<Size> known = getKnownIndices(indices, column, stride);
+  for (const Size &index : known)
+    if (!(negative == NegativeIndex::IsZero ||
+          requireAtMost(node, low, index)) ||
+        !requireAtMost(node, index + 1, size)) {
+      InFlightDiagnostic error = node.emitError();
+      error << "an index is out of range";
+      if (index.getConstant() && size.getConstant())
+        error << ": " << *index.getConstant() << " for size "
+              << *size.getConstant();
+      return error;
+    }
+  form.isChecked = !known.empty();
+  form.isNatural =
+      form.isChecked && llvm::all_of(known, [&](const Size &index) {
+        return node.sizes.isNonNegative(index);
+      });
+  auto range = indices.range;
+  if (indices.columnRanges.size() == static_cast<size_t>(stride))
+    range = indices.columnRanges[column];
+  if (known.empty() && range) {
+    const auto &[least, greatest] = *range;
+    form.isChecked = node.sizes.isAtMost(low, least) &&
+                     node.sizes.isAtMost(greatest + 1, size);
+    form.isNatural = node.sizes.isNonNegative(least);
+  }
+  return form;
+}
+
+/// Returns an element of a tensor of integers as an index, and asserts that it
+/// is in range.
+static Value createIndex(Scalars &s, NodeImporter &node, Value element,
+                         const IndexForm &form) {
   Value index = arith::IndexCastOp::create(s, s.getIndexType(), element);
-  return wrapIndex(s, index, size);
+  Value zero = arith::ConstantIndexOp::create(s, 0);
+  bool wraps = form.negative == NegativeIndex::Wraps;
+  if (!form.isChecked) {
+    Value isInside =
+        arith::CmpIOp::create(s, arith::CmpIPredicate::slt, index, form.size);
+    if (form.negative != NegativeIndex::IsZero) {
+      Value low =
+          wraps ? Value(arith::SubIOp::create(s, zero, form.size)) : zero;
+      Value isAbove =
+          arith::CmpIOp::create(s, arith::CmpIPredicate::sge, index, low);
+      isInside = arith::AndIOp::create(s, isAbove, isInside);
+    }
+    cf::AssertOp::create(s, isInside,
+                         node.describe("an index is out of range"));
+  }
+  return wraps && !form.isNatural ? wrapIndex(s, index, form.size) : index;
 }
 
 //===----------------------------------------------------------------------===//
@@ -97,28 +187,33 @@ static LogicalResult importGather(NodeImporter &node) {
           reshape(node, part, getGatheredShape(data, indices, axis)));
     }
   }
-  return node.setResult(gather(node, data, indices, axis, /*wraps=*/true));
+  return node.setResult(
+      gather(node, data, indices, axis, NegativeIndex::Wraps));
 }
 
-Tensor onnx::gather(NodeImporter &node, Tensor &data, Tensor &indices,
-                    int64_t axis, bool wraps) {
+FailureOr<Tensor> onnx::gather(NodeImporter &node, Tensor &data,
+                               Tensor &indices, int64_t axis,
+                               NegativeIndex negative) {
+  FailureOr<IndexForm> form =
+      requireIndices(node, indices, data.shape[axis], negative);
+  if (failed(form))
+    return failure();
   SmallVector<Size> shape = getGatheredShape(data, indices, axis);
   int64_t depth = indices.getRank(), rank = shape.size();
   Value source = node.getValue(data);
-  Value count = node.materialize(data.shape[axis]);
   Value init = createEmpty(node, shape, data.element);
   AffineMap all = node.getMultiDimIdentityMap(rank);
   auto body = [&](Scalars &s, ValueRange args) -> Value {
     SmallVector<Value> index = createIndices(s, 0, axis);
-    index.push_back(
-        wraps ? createIndex(s, args[0], count)
-              : arith::IndexCastOp::create(s, s.getIndexType(), args[0]));
+    index.push_back(createIndex(s, node, args[0], *form));
     llvm::append_range(index, createIndices(s, axis + depth, rank));
     return tensor::ExtractOp::create(s, source, index);
   };
-  return createGeneric(node, node.getValue(indices), init,
-                       {all.getSliceMap(axis, depth), all}, /*loops=*/{}, shape,
-                       body);
+  Tensor result = createGeneric(node, node.getValue(indices), init,
+                                {all.getSliceMap(axis, depth), all},
+                                /*loops=*/{}, shape, body);
+  result.range = data.range;
+  return result;
 }
 
 static LogicalResult importGatherElements(NodeImporter &node) {
@@ -134,13 +229,16 @@ static LogicalResult importGatherElements(NodeImporter &node) {
         !requireAtMost(node, size, data.shape[dim]))
       return node.emitError()
              << "the indices exceed the data in dimension " << dim;
+  FailureOr<IndexForm> form =
+      requireIndices(node, indices, data.shape[*axis], NegativeIndex::Wraps);
+  if (failed(form))
+    return failure();
   Value source = node.getValue(data);
-  Value count = node.materialize(data.shape[*axis]);
   return node.setResult(mapElementsTo(
       node, &indices, indices.shape, data.element,
       [&](Scalars &s, ValueRange args) -> Value {
         SmallVector<Value> index = createIndices(s, 0, data.getRank());
-        index[*axis] = createIndex(s, args[0], count);
+        index[*axis] = createIndex(s, node, args[0], *form);
         return tensor::ExtractOp::create(s, source, index);
       }));
 }
@@ -164,17 +262,33 @@ static FailureOr<int64_t> getDepth(NodeImporter &node, const Tensor &data,
   return *depth;
 }
 
-/// Reads the indices at the position `at`, one for each dimension from `first`
-/// of the data.
-static SmallVector<Value> readIndices(Scalars &s, Value indices,
-                                      ArrayRef<Value> at,
-                                      ArrayRef<Value> sizes) {
+/// Returns the forms of the indices in the last dimension, for dimensions of
+/// the data from `first`.
+static FailureOr<SmallVector<IndexForm>>
+requireColumns(NodeImporter &node, const Tensor &data, const Tensor &indices,
+               int64_t first, int64_t depth) {
+  SmallVector<IndexForm> forms;
+  for (int64_t column = 0; column < depth; ++column) {
+    FailureOr<IndexForm> form =
+        requireIndices(node, indices, data.shape[first + column],
+                       NegativeIndex::Wraps, column, depth);
+    if (failed(form))
+      return failure();
+    forms.push_back(*form);
+  }
+  return forms;
+}
+
+/// Reads the indices at the position `at`.
+static SmallVector<Value> readIndices(Scalars &s, NodeImporter &node,
+                                      Value indices, ArrayRef<Value> at,
+                                      ArrayRef<IndexForm> forms) {
   SmallVector<Value> numbers;
-  for (auto [part, size] : llvm::enumerate(sizes)) {
+  for (auto [column, form] : llvm::enumerate(forms)) {
     SmallVector<Value> position(at);
-    position.push_back(arith::ConstantIndexOp::create(s, part));
+    position.push_back(arith::ConstantIndexOp::create(s, column));
     Value number = tensor::ExtractOp::create(s, indices, position);
-    numbers.push_back(createIndex(s, number, size));
+    numbers.push_back(createIndex(s, node, number, form));
   }
   return numbers;
 }
@@ -194,15 +308,16 @@ static LogicalResult importGatherND(NodeImporter &node) {
   SmallVector<Size> shape(indices.shape.begin(), indices.shape.end() - 1);
   int64_t outer = shape.size();
   shape.append(data.shape.begin() + batch + *depth, data.shape.end());
+  FailureOr<SmallVector<IndexForm>> forms =
+      requireColumns(node, data, indices, batch, *depth);
+  if (failed(forms))
+    return failure();
   Value source = node.getValue(data), numbers = node.getValue(indices);
-  SmallVector<Value> sizes;
-  for (int64_t dim = batch; dim < batch + *depth; ++dim)
-    sizes.push_back(node.materialize(data.shape[dim]));
   return node.setResult(mapElementsTo(
       node, {}, shape, data.element, [&](Scalars &s, ValueRange) -> Value {
         SmallVector<Value> at = createIndices(s, 0, outer);
         SmallVector<Value> index(at.begin(), at.begin() + batch);
-        llvm::append_range(index, readIndices(s, numbers, at, sizes));
+        llvm::append_range(index, readIndices(s, node, numbers, at, *forms));
         llvm::append_range(index, createIndices(s, outer, shape.size()));
         return tensor::ExtractOp::create(s, source, index);
       }));
@@ -247,6 +362,10 @@ static LogicalResult importScatterND(NodeImporter &node) {
                           return requireEqual(node, size, wanted);
                         }))
     return node.emitError() << "the updates do not fit to data and indices";
+  FailureOr<SmallVector<IndexForm>> forms =
+      requireColumns(node, data, indices, 0, *depth);
+  if (failed(forms))
+    return failure();
   Value numbers = node.getValue(indices);
   // Exporters write slices like this.
   if (std::optional<int64_t> first = getFirstRow(numbers, data.shape[0]);
@@ -260,9 +379,6 @@ static LogicalResult importScatterND(NodeImporter &node) {
         tensor::getMixedSizes(node, node.getLoc(), rows), strides);
     return node.setResult(createTensor(node, result, data.shape));
   }
-  SmallVector<Value> sizes;
-  for (int64_t dim = 0; dim < *depth; ++dim)
-    sizes.push_back(node.materialize(data.shape[dim]));
   // Loops: the dimensions of the data, then those of the updates.
   int64_t numLoops = rank + outer;
   AffineMap all = node.getMultiDimIdentityMap(numLoops);
@@ -278,7 +394,7 @@ static LogicalResult importScatterND(NodeImporter &node) {
     SmallVector<Value> own = createIndices(s, 0, *depth);
     Value isOwn;
     for (auto [number, index] :
-         llvm::zip_equal(readIndices(s, numbers, at, sizes), own)) {
+         llvm::zip_equal(readIndices(s, node, numbers, at, *forms), own)) {
       Value isEqual =
           arith::CmpIOp::create(s, arith::CmpIPredicate::eq, number, index);
       isOwn = isOwn ? Value(arith::AndIOp::create(s, isOwn, isEqual)) : isEqual;

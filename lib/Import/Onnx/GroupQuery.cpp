@@ -195,19 +195,24 @@ static LogicalResult rotateGroup(NodeImporter &node, GroupQuery &group,
   if (cos.getRank() != 2 || sin.getRank() != 2)
     return node.emitError() << "expected tables of rank 2";
   Tensor positions = group.positions;
+  // Padding may have negative positions if they are computed.
+  NegativeIndex negative = NegativeIndex::IsZero;
   if (node.hasInput(9)) {
+    negative = NegativeIndex::Fails;
     positions = node.getInput(9);
     if (positions.getRank() != 2 || !isa<IntegerType>(positions.element))
       return node.emitError() << "expected integer positions of rank 2";
   }
-  Tensor cosRows = gather(node, cos, positions, 0, /*wraps=*/false);
-  Tensor sinRows = gather(node, sin, positions, 0, /*wraps=*/false);
+  FailureOr<Tensor> cosRows = gather(node, cos, positions, 0, negative),
+                    sinRows = gather(node, sin, positions, 0, negative);
+  if (failed(cosRows) || failed(sinRows))
+    return failure();
   SmallVector<Tensor *> tensors{&group.parts.query};
   if (group.hasNewKeys)
     tensors.push_back(&group.parts.key);
   for (Tensor *tensor : tensors) {
     FailureOr<Tensor> rotated = rotate(node, *tensor, /*isHeadMajor=*/false,
-                                       cosRows, sinRows, isInterleaved);
+                                       *cosRows, *sinRows, isInterleaved);
     if (failed(assign(*tensor, std::move(rotated))))
       return failure();
   }

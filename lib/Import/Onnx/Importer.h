@@ -39,6 +39,10 @@ struct Tensor {
   /// The elements of an integer or bool tensor of rank 0 or 1, if they follow
   /// from sizes.
   std::optional<SmallVector<Size>> elements;
+  /// The least and the greatest number that integer elements may be, if known:
+  /// of all, or of each column of the last dimension.
+  std::optional<std::pair<Size, Size>> range;
+  SmallVector<std::pair<Size, Size>> columnRanges;
 
   int64_t getRank() const { return shape.size(); }
   bool isFloat() const { return isa<FloatType>(element); }

@@ -417,19 +417,27 @@ FailureOr<Tensor> onnx::mapToFirst(NodeImporter &node,
 
 Tensor onnx::broadcast(NodeImporter &node, Tensor &tensor,
                        ArrayRef<Size> shape) {
-  return mapElementsTo(node, &tensor, shape, tensor.element,
-                       [](Scalars &, ValueRange args) { return args[0]; });
+  Tensor result =
+      mapElementsTo(node, &tensor, shape, tensor.element,
+                    [](Scalars &, ValueRange args) { return args[0]; });
+  result.range = tensor.range;
+  return result;
 }
 
 Tensor onnx::convertTensor(NodeImporter &node, Tensor &tensor, Type element) {
   if (tensor.element == element)
     return tensor;
-  if (tensor.elements && isa<IntegerType>(element))
+  auto integer = dyn_cast<IntegerType>(element);
+  if (tensor.elements && integer)
     if (std::optional<Tensor> converted =
             createResults(node, element, *tensor.elements, tensor.getRank()))
       return *converted;
-  return mapElementsTo(node, &tensor, tensor.shape, element,
-                       [](Scalars &, ValueRange args) { return args[0]; });
+  Tensor result =
+      mapElementsTo(node, &tensor, tensor.shape, element,
+                    [](Scalars &, ValueRange args) { return args[0]; });
+  if (integer && integer.getWidth() >= 32)
+    result.range = tensor.range;
+  return result;
 }
 
 //===----------------------------------------------------------------------===//

@@ -108,11 +108,13 @@ Tensor slice(NodeImporter &node, Tensor &tensor, ArrayRef<Size> offsets,
 /// Joins at least one tensor, of equal type but for `axis`.
 FailureOr<Tensor> concat(NodeImporter &node, ArrayRef<Tensor *> tensors,
                          int64_t axis);
+/// What negative indices are: counted from the end, errors, or 0.
+enum class NegativeIndex { Wraps, Fails, IsZero };
 /// Returns the parts of the data at indices of any shape along the axis, which
-/// the dimensions of the indices replace. Negative indices count from the end
-/// if `wraps`.
-Tensor gather(NodeImporter &node, Tensor &data, Tensor &indices, int64_t axis,
-              bool wraps);
+/// the dimensions of the indices replace. Calls fail if an index is out of
+/// range.
+FailureOr<Tensor> gather(NodeImporter &node, Tensor &data, Tensor &indices,
+                         int64_t axis, NegativeIndex negative);
 
 /// Reduces the axes, which are dropped. `transform` is applied to elements
 /// first, which have the type `element`; null for none.

@@ -98,6 +98,7 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
   Tensor result;
   result.element = tensor.element;
   result.shape.assign(shape.begin(), shape.end());
+  result.range = tensor.range;
   RankedTensorType type = node.graph.getType(shape, tensor.element);
   if (shape.size() <= 1)
     result.elements = tensor.elements;
@@ -185,6 +186,7 @@ Tensor onnx::transpose(NodeImporter &node, Tensor &tensor,
                        ArrayRef<int64_t> permutation) {
   Tensor result;
   result.element = tensor.element;
+  result.range = tensor.range;
   for (int64_t dim : permutation)
     result.shape.push_back(tensor.shape[dim]);
   if (llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))
@@ -222,9 +224,11 @@ Tensor onnx::slice(NodeImporter &node, Tensor &tensor, ArrayRef<Size> offsets,
   for (auto [offset, size, whole] : llvm::zip_equal(first, sizes, tensor.shape))
     if (size.isConstant(0) || node.sizes.isAtMost(whole, offset))
       offset = 0;
-  Value result = tensor::ExtractSliceOp::create(
+  Value part = tensor::ExtractSliceOp::create(
       node, value, node.getMixed(first), node.getMixed(sizes), steps);
-  return createTensor(node, result, sizes);
+  Tensor result = createTensor(node, part, sizes);
+  result.range = tensor.range;
+  return result;
 }
 
 FailureOr<Tensor> onnx::concat(NodeImporter &node, ArrayRef<Tensor *> tensors,
@@ -258,6 +262,13 @@ FailureOr<Tensor> onnx::concat(NodeImporter &node, ArrayRef<Tensor *> tensors,
   }
   if (values.size() == 1)
     return createTensor(node, values.front(), shape);
-  Value result = tensor::ConcatOp::create(node, axis, values);
-  return createTensor(node, result, shape);
+  Value joined = tensor::ConcatOp::create(node, axis, values);
+  Tensor result = createTensor(node, joined, shape);
+  if (axis + 1 == result.getRank() &&
+      llvm::all_of(tensors, [&](Tensor *tensor) {
+        return tensor->range && tensor->shape[axis].isConstant(1);
+      }))
+    for (Tensor *tensor : tensors)
+      result.columnRanges.push_back(*tensor->range);
+  return result;
 }

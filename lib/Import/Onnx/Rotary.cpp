@@ -100,7 +100,7 @@ static FailureOr<Tensor> gatherTable(NodeImporter &node, Tensor &table,
   if (!isa<IntegerType>(positions.element) || positions.isBool())
     return node.emitError() << "expected integer positions";
   if (positions.getRank() == 2)
-    return gather(node, table, positions, 0, /*wraps=*/false);
+    return gather(node, table, positions, 0, NegativeIndex::Fails);
   if (positions.getRank() != 1 || !positions.shape[0].isConstant(1))
     return node.emitError() << "expected positions of rank 2, or one offset";
   Tensor rows =
@@ -110,7 +110,7 @@ static FailureOr<Tensor> gatherTable(NodeImporter &node, Tensor &table,
                       return arith::AddIOp::create(
                           s, args[0], s.convert(index, positions.element));
                     });
-  return gather(node, table, rows, 0, /*wraps=*/false);
+  return gather(node, table, rows, 0, NegativeIndex::Fails);
 }
 
 /// RotaryEmbedding of both domains.

@@ -236,6 +236,8 @@ static LogicalResult importRange(NodeImporter &node) {
               s, arith::MulIOp::create(s, index, factor), origin);
           return index;
         });
+    Size last = first + (count - 1) * *step;
+    result.range = *step > 0 ? std::pair(first, last) : std::pair(last, first);
     return node.setResult(std::move(result));
   }
   auto getNumber = [](Tensor &tensor) -> std::optional<double> {

@@ -84,3 +84,20 @@ write("shapes.onnx", [
       {"x": ("f32", ["batch", "tokens", 64])}, ["z"],
       [tensor("zero", "i64", [1], [0]), tensor("rest", "i64", [3], [-1, 4, 16])],
       name="not a name")
+
+# Indices that are all pairs of a table's rows and columns, and others.
+write("pairs.onnx", [
+    node("Shape", ["x"], ["shape"]),
+    node("Gather", ["shape", "zero"], ["m"]), node("Gather", ["shape", "one"], ["n"]),
+    node("Range", ["zero", "m", "one"], ["i"]), node("Unsqueeze", ["i", "last"], ["rows"]),
+    node("Range", ["zero", "n", "one"], ["columns"]),
+    *[node("Expand", [name, "shape"], [f"all_{name}"]) for name in ("rows", "columns")],
+    *[node("Unsqueeze", [f"all_{name}", "last"], [f"each_{name}"])
+      for name in ("rows", "columns")],
+    node("Concat", ["each_rows", "each_columns"], ["pairs"], axis=-1),
+    node("GatherND", ["x", "pairs"], ["y"]), node("Gather", ["x", "p"], ["z"]),
+    node("Gather", ["y", "i"], ["u"]), node("Neg", ["p"], ["q"]),
+    node("Gather", ["x", "q"], ["v"], name="computed")],
+      {"x": ("f32", ["m", "n"]), "p": ("i32", ["k"])}, ["u", "v", "z"],
+      [tensor("zero", "i64", [], [0]), tensor("one", "i64", [], [1]),
+       tensor("last", "i64", [1], [-1])])

@@ -259,6 +259,71 @@ check("gather", [
     [table[picks], table[picks], table[[0, 2], [1, -1]], written,
      np.take_along_axis(table[:, :2], picks % 9, 0)], dims={"table": ["n", 4]})
 
+# Indices out of range are errors of the call: those that are elements of an input,
+# as they are or as other integers, before anything is written.
+rows = {"table": ["n", 4], "i": ["a", "b"]}
+narrow = [node("Cast", ["i"], ["wide"], to=7), node("Unsqueeze", ["wide", "zero"], ["j"])]
+for index in (9, -10, 1 << 40):
+    picks = np.array([[0, -9], [8, index]], np.int64)
+    message = f"i[1, 1] is {index}, expected at least -9 and at most 8"
+    refuse(f"gather{index}", [node("Gather", ["table", "i"], ["y0"])],
+           {"table": table, "i": picks}, [], message, dims=rows)
+    refuse(f"elements{index}", [node("GatherElements", ["table", "i"], ["y0"])],
+           {"table": table, "i": picks}, [], message, dims=rows)
+    if index < 1 << 32:
+        refuse(f"cast{index}", [*narrow, node("Gather", ["table", "j"], ["y0"])],
+               {"table": table, "i": picks.astype(np.int32)}, [ints("zero", 0)], message,
+               dims=rows)
+    # The second index of a pair is that of a column.
+    for pair, fits in (([8, -4], True), ([-9, 3], True), ([0, 4], False),
+                       ([index, 0], False)):
+        pair = np.array([[1, 2], pair], np.int64)
+        inputs = {"table": table, "i": pair, "u": floats(2)}
+        dims = {"table": ["n", 4], "i": ["a", 2], "u": ["a"]}
+        written = table.copy()
+        if fits:
+            written[tuple(pair.T)] = inputs["u"]
+        for op, names, result in (
+                ("GatherND", ["table", "i"], table[tuple(pair.T)] if fits else None),
+                ("ScatterND", ["table", "i", "u"], written)):
+            given = {key: inputs[key] for key in names}
+            nodes = [node(op, names, ["y0"], name="some")]
+            if fits:
+                check(f"{op}-fits", nodes, given, [], [result], dims=dims)
+            else:
+                refuse(f"{op}{index}", nodes, given, [],
+                       f"assertion failed: {op} 'some': an index is out of range",
+                       dims=dims)
+# Computed indices, and those of a row of a table of positions.
+for shift, fits in ((1, True), (2, False), (-10, False)):
+    nodes = [node("Add", ["i", "shift"], ["j"]), node("Gather", ["table", "j"], ["y0"])]
+    picks = np.array([[0, 7]], np.int64)
+    given = {"table": table, "i": picks}
+    if fits:
+        check("shifted", nodes, given, [ints("shift", shift)], [table[picks + shift]],
+              dims=rows)
+    else:
+        refuse("shifted", nodes, given, [ints("shift", shift)],
+               "assertion failed: Gather 'y0': an index is out of range", dims=rows)
+for position in (-1, 9):
+    refuse("position", [node("RotaryEmbedding", ["x", "cos", "cos", "p"], ["y0"])],
+           {"x": floats(1, 2, 1, 8), "p": np.array([[position]], np.int64)},
+           [constant("cos", table)],
+           f"p[0, 0] is {position}, expected at least 0 and at most 8",
+           dims={"x": [1, 2, "s", 8], "p": [1, "s"]})
+# Indices that follow from sizes need no check, or are checked with the sizes.
+size = node("Shape", ["table"], ["size"], end=1)
+numbers = [tensor("zero", "i64", [], [0]), tensor("one", "i64", [], [1]), ints("axis", 0)]
+check("range", [
+    size, node("Squeeze", ["size", "axis"], ["count"]),
+    node("Range", ["zero", "count", "one"], ["all"]),
+    node("Unsqueeze", ["all", "axis"], ["row"]), node("Gather", ["table", "row"], ["y0"]),
+    node("Sub", ["size", "one"], ["last"]), node("Concat", ["axis", "last"], ["ends"], axis=0),
+    node("Gather", ["table", "ends"], ["y1"])],
+    {"table": table}, numbers, [table[None], table[[0, -1]]], dims=rows)
+refuse("constant", [node("Gather", ["table", "picks"], ["y0"])], {"table": table},
+       [ints("picks", 0, 9)], "dimension 0 of table is 9, expected at least 10", dims=rows)
+
 # Reductions and norms.
 x, scale = floats(2, 7, 16), floats(16)
 mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
