@@ -79,6 +79,29 @@ bool SizeAnalysis::isCheckedElement(Value condition) {
   });
 }
 
+bool SizeAnalysis::requireElement(Value condition) {
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  // As unsigned numbers, so that the element is not negative.
+  if (conditional || !compare ||
+      compare.getPredicate() != arith::CmpIPredicate::ule)
+    return false;
+  auto read = skipCasts(compare.getLhs()).getDefiningOp<tensor::ExtractOp>();
+  std::optional<unsigned> input =
+      read ? getInput(read.getTensor()) : std::nullopt;
+  if (!input)
+    return false;
+  auto type = cast<RankedTensorType>(read.getTensor().getType());
+  SizeExpr limit = getInteger(compare.getRhs());
+  bool isBound = type.getRank() == 1 && type.getDimSize(0) == 1 &&
+                 (type.getElementType().isInteger(32) ||
+                  type.getElementType().isInteger(64)) &&
+                 symbols.isKnown(resolve(limit)) &&
+                 symbols.isNonNegative(resolve(limit));
+  if (isBound)
+    requireBound({BoundKind::Lengths, *input, {limit}, std::nullopt});
+  return isBound;
+}
+
 LogicalResult SizeAnalysis::runPartially() {
   isPartial = true;
   ScopedDiagnosticHandler silence(function.getContext(),
@@ -316,6 +339,11 @@ LogicalResult SizeAnalysis::requireCondition(Value condition, Operation *op) {
   if (auto both = condition.getDefiningOp<arith::AndIOp>())
     return success(succeeded(requireCondition(both.getLhs(), op)) &&
                    succeeded(requireCondition(both.getRhs(), op)));
+  if (requireElement(condition)) {
+    if (isa<cf::AssertOp>(op))
+      needed.insert(op);
+    return success();
+  }
   std::optional<SizeExpr> holds = select(condition, 1, 0);
   if (!holds && isPartial) {
     unprovenAssertions.insert(cast<cf::AssertOp>(op));

@@ -214,6 +214,24 @@ func.func @own_rows(%x: tensor<9x64xf32>, %p: tensor<9xi64>) -> tensor<9x64xf32>
 
 // -----
 
+// Entry points check what the module asserts about the only element of an input.
+// CHECK-LABEL: func.func @element
+// CHECK-SAME: bounds = [#posenc.bound<kind = lengths, input = 1, limit = [-1]>]
+// CHECK-NOT: cf.assert
+func.func @element(%x: tensor<?xf32>, %n: tensor<1xi32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %size = tensor.dim %x, %c0 : tensor<?xf32>
+  %limit = arith.index_cast %size : index to i64
+  %length = tensor.extract %n[%c0] : tensor<1xi32>
+  %wide = arith.extsi %length : i32 to i64
+  %c = arith.cmpi ule, %wide, %limit : i64
+  cf.assert %c, "too long"
+  %r = linalg.exp ins(%x : tensor<?xf32>) outs(%x : tensor<?xf32>) -> tensor<?xf32>
+  return %r : tensor<?xf32>
+}
+
+// -----
+
 // Entry points check what the module asserts about sizes.
 // CHECK-LABEL: func.func @asserted
 // CHECK-SAME: sizes = [-1],
