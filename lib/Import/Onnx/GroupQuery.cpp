@@ -107,6 +107,19 @@ static Value getTotal(NodeImporter &node, Tensor &total) {
   return convertScalar(node, number, node.getI64Type());
 }
 
+/// Asserts that the total length is at most the number of rows. It is a natural
+/// number: entry points check that of an input with one element.
+static void assertTotal(NodeImporter &node, GroupQuery &group, Tensor &total) {
+  Value limit =
+      convertScalar(node, node.materialize(group.rows), node.getI64Type());
+  Value fits = arith::CmpIOp::create(node, arith::CmpIPredicate::ule,
+                                     getTotal(node, total), limit);
+  cf::AssertOp::create(
+      node, fits,
+      node.describe("total_sequence_length is larger than the caches: past "
+                    "keys and values need at least that many rows"));
+}
+
 /// Sets the number of rows of the present caches, which is a size of the
 /// function's results and therefore must follow from the sizes of its inputs.
 static LogicalResult computeRows(NodeImporter &node, GroupQuery &group,
@@ -126,26 +139,17 @@ static LogicalResult computeRows(NodeImporter &node, GroupQuery &group,
     if (known && !requireAtMost(node, *known, group.rows))
       return node.emitError() << "total_sequence_length is larger than the "
                                  "caches, whose size does not change";
-    // Otherwise the model is trusted: assertions on elements have no GPU code.
-    return success();
-  }
-  if (known) {
+    // A computed length is trusted: other assertions have no GPU code.
+    if (!known && isa<BlockArgument>(node.getValue(total)))
+      assertTotal(node, group, total);
+  } else if (known) {
     group.rows = getMax(*known);
-    return success();
-  }
-  if (!node.hasOutput(1) && !node.hasOutput(2)) {
+  } else if (!node.hasOutput(1) && !node.hasOutput(2)) {
     group.rows = group.pastRows + newRows;
-    return success();
+  } else {
+    group.rows = getMax(declared.value_or(newRows));
+    assertTotal(node, group, total);
   }
-  group.rows = getMax(declared.value_or(newRows));
-  Value limit =
-      convertScalar(node, node.materialize(group.rows), node.getI64Type());
-  Value fits = arith::CmpIOp::create(node, arith::CmpIPredicate::sle,
-                                     getTotal(node, total), limit);
-  cf::AssertOp::create(
-      node, fits,
-      node.describe("total_sequence_length is larger than the caches: past "
-                    "keys and values need at least that many rows"));
   return success();
 }
 

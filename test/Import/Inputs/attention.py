@@ -110,18 +110,21 @@ def group_query(q, k, v, pk, pv, lengths, total, window=0, cap=0.0, causal=True,
     return merge(attend(split(q, 4), *caches, visible, cap=cap)), *caches
 
 
-def write_group(name, keys="s", present="total", follows=True, batch="b", **attributes):
-    """A model whose total length follows from sizes, or is an input."""
+def write_group(name, keys="s", present="total", source="shape", batch="b", **attributes):
+    """A model whose total length is a size of the mask, an input, or computed."""
     inputs = {"q": ("f32", [batch, "s", 64]), "k": ("f32", [batch, keys, 32]),
               "v": ("f32", [batch, keys, 32]), "pk": ("f32", [batch, 2, "past", 16]),
               "pv": ("f32", [batch, 2, "past", 16]), "lengths": ("i32", [batch])}
     nodes = []
-    if follows:
+    if source == "shape":
         inputs["mask"] = ("i64", [batch, "total"])
         nodes = [node("Shape", ["mask"], ["shape"], start=1, end=2),
                  node("Cast", ["shape"], ["total"], to=6)]
-    else:
+    elif source == "input":
         inputs["total"] = ("i32", [1])
+    else:
+        inputs["wide"] = ("i64", [1])
+        nodes = [node("Cast", ["wide"], ["total"], to=6)]
     nodes.append(node("GroupQueryAttention",
                       ["q", "k", "v", "pk", "pv", "lengths", "total"], ["y", "nk", "nv"],
                       "com.microsoft", **HEADS, **attributes))
@@ -130,13 +133,14 @@ def write_group(name, keys="s", present="total", follows=True, batch="b", **attr
 
 
 def call_group(name, case, tokens, past, lengths, total, keys=None, error=None,
-               follows=True, **how):
+               source="shape", **how):
     batch, keys = len(lengths), tokens if keys is None else keys
     # Rows without keys have large values.
     data = [floats(batch, tokens, 64), floats(batch, keys, 32), floats(batch, keys, 32),
             floats(batch, 2, past, 16) * 50, floats(batch, 2, past, 16) * 50,
             np.array(lengths, np.int32)]
-    last = np.zeros((batch, total), np.int64) if follows else np.array([total], np.int32)
+    last = np.zeros((batch, total), np.int64) if source == "shape" else \
+        np.array([total], np.int32 if source == "input" else np.int64)
     call(name, case, [*data, last], error or group_query(*data, total, **how))
 
 
@@ -148,16 +152,20 @@ call_group("follows", "a prompt in a buffer", 4, 16, [3, 1], 4)
 call_group("follows", "more tokens", 3, 16, [8], 9)
 write_group("one", batch=1)
 call_group("one", "a prompt that is padded", 4, 16, [1], 4)
-write_group("given", follows=False, local_window_size=4, softcap=3.0)
-call_group("given", "a buffer", 1, 16, [6, 3], 7, follows=False, window=4, cap=3.0)
-call_group("given", "more tokens", 3, 16, [8], 9, follows=False, window=4, cap=3.0)
-call_group("given", "a prompt without past", 4, 0, [3, 3], 4, follows=False, window=4,
-           cap=3.0)
-call_group("given", "no room", 1, 7, [7, 3], 8, follows=False,
+how = {"source": "computed", "window": 4, "cap": 3.0}
+write_group("computed", source="computed", local_window_size=4, softcap=3.0)
+call_group("computed", "a buffer", 1, 16, [6, 3], 7, **how)
+call_group("computed", "more tokens", 3, 16, [8], 9, **how)
+call_group("computed", "a prompt without past", 4, 0, [3, 3], 4, **how)
+call_group("computed", "no room", 1, 7, [7, 3], 8, **how,
            error="'y': total_sequence_length is larger than the caches")
-write_group("place", present="past", causal=0)
-call_group("place", "a buffer", 1, 16, [6, 3], 7, causal=False, clears=False)
-call_group("place", "no room", 1, 7, [7, 3], 8,
+how = {"source": "input", "causal": False, "clears": False}
+write_group("place", present="past", source="input", causal=0)
+call_group("place", "a buffer", 1, 16, [6, 3], 7, **how)
+call_group("place", "no room", 1, 7, [7, 3], 8, **how,
+           error="total[0] is 8, expected 0 to 7")
+write_group("sizes", present="past")
+call_group("sizes", "no room", 1, 7, [7, 3], 8,
            error="dimension 1 of mask is 8, expected at most dimension 2 of pk")
 write_group("shared", keys=0)
 call_group("shared", "a buffer", 1, 16, [6, 3], 7, keys=0)
