@@ -155,12 +155,24 @@ static LogicalResult visit(tensor::ReshapeOp op, SizeAnalysis &analysis) {
                         ? analysis.getSymbols().createUnknown()
                         : SizeExpr(size));
   analysis.setShape(op.getResult(), sizes, op);
-  auto getAll = [&](ArrayRef<SizeExpr> shape) {
-    return getProduct(shape,
-                      llvm::to_vector(llvm::seq<int64_t>(0, shape.size())));
+  // Static sizes replace those that are computed for them.
+  auto getNumElements = [&](Value tensor) {
+    SmallVector<SizeExpr> shape = analysis.getShape(tensor);
+    return analysis.resolve(getProduct(
+        shape, llvm::to_vector(llvm::seq<int64_t>(0, shape.size()))));
   };
-  analysis.requireEqual(getAll(analysis.getShape(op.getSource())),
-                        getAll(sizes), op);
+  SizeExpr from = getNumElements(op.getSource()),
+           to = getNumElements(op.getResult());
+  // Factors of both are left out, so that the others are equal even if these
+  // are 0.
+  if (from.isValid() && to.isValid())
+    for (unsigned number : from.getSymbols()) {
+      SizeExpr symbol = SizeExpr::symbol(number);
+      std::optional<SizeExpr> a, b;
+      while ((a = from.divideExactly(symbol)) && (b = to.divideExactly(symbol)))
+        from = *a, to = *b;
+    }
+  analysis.requireEqual(from, to, op);
   return success();
 }
 

@@ -46,6 +46,27 @@ func.func @unknown_reshape(%x: tensor<?x6xf32>, %n: i64) -> tensor<?x?xf32> {
 
 // -----
 
+// The elements are as many if the last sizes are equal, whatever the other one is.
+// CHECK-LABEL: func @equal_by_reshape
+//  CHECK-SAME: (%[[X:.*]]: tensor<4x?x?xf32>, %[[V:.*]]: tensor<4x?x8xf32>)
+//       CHECK: cf.assert %{{.*}}, "sizes of arguments differ"
+//       CHECK: tensor.expand_shape %[[X]] {{\[\[}}0, 1], [2], [3, 4]]
+//   CHECK-NOT: tensor.reshape
+func.func @equal_by_reshape(%x: tensor<4x?x?xf32>, %v: tensor<4x?x8xf32>) -> tensor<2x2x?x1x?xf32> {
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %rows = tensor.dim %x, %c1 : tensor<4x?x?xf32>
+  %n = arith.index_cast %rows : index to i64
+  %keys = tensor.dim %v, %c1 : tensor<4x?x8xf32>
+  %m = arith.index_cast %keys : index to i64
+  %shape = tensor.from_elements %two, %two, %n, %one, %m : tensor<5xi64>
+  %y = tensor.reshape %x(%shape) : (tensor<4x?x?xf32>, tensor<5xi64>) -> tensor<2x2x?x1x?xf32>
+  return %y : tensor<2x2x?x1x?xf32>
+}
+
+// -----
+
 // A broadcast of equal sizes reads the element of the loops.
 // CHECK-LABEL: func @broadcast
 //       CHECK: %[[I:.*]] = linalg.index 0
