@@ -293,11 +293,14 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
     os << " *   takes a workspace of at least " << prefix << "_" << name
        << kCudaWorkspaceSuffix << "(...)\n *   bytes on the device, on GPUs\n";
   os << " */\n";
-  // Argument names must not hide names of the header.
+  // The names of further parameters must differ from those of the module.
   llvm::StringSet<> names;
   for (ArgAttr arg :
        llvm::concat<const ArgAttr>(abi.getInputs(), abi.getOutputs()))
     names.insert(arg.getName());
+  for (auto [number, size] : llvm::enumerate(abi.getSizes()))
+    if (size == -1)
+      names.insert(getSizeName(abi, number));
   auto addUnique = [&](SmallVector<std::string> &list, StringRef type,
                        StringRef own) {
     std::string unique = own.str();
@@ -357,7 +360,8 @@ std::string mlir::posenc::createHeader(ArrayRef<LibraryKernel> kernels,
                                        StringRef prefix) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  std::string guard = prefix.upper() + "_H";
+  // No argument has such a name.
+  std::string guard = ("POSENC_" + prefix + "_H").str();
   bool hasCuda = llvm::any_of(
       kernels, [](const LibraryKernel &kernel) { return kernel.onCuda; });
   bool hasCpu = llvm::any_of(

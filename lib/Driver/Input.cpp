@@ -8,6 +8,7 @@
 
 #include "posenc/Driver/Input.h"
 
+#include "ArgumentNames.h"
 #include "ConfigOptions.h"
 #include "ReadFile.h"
 #include "TextDepth.h"
@@ -22,6 +23,7 @@
 #include "posenc/Import/Passes.h"
 #include "posenc/Raise/Passes.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -43,6 +45,27 @@ static std::nullptr_t failWith(const Twine &message) {
   return nullptr;
 }
 
+/// Says what to do if a path that cannot be read may be the id of a model, such
+/// as `owner/model`.
+static std::string adviseModelId(StringRef path) {
+  auto [owner, model] = path.split('/');
+  auto isPart = [](StringRef part) {
+    return !part.empty() && part.front() != '.' &&
+           llvm::all_of(part, [](char c) {
+             return llvm::isAlnum(c) || c == '-' || c == '_' || c == '.';
+           });
+  };
+  StringRef suffix = llvm::sys::path::extension(path);
+  bool isFileName = llvm::is_contained(
+      {".json", ".mlir", ".mlirbc", ".npy", ".onnx", ".so"}, suffix);
+  if (!isPart(owner) || !isPart(model) || isFileName)
+    return "";
+  return ("; if it is the id of a model on Hugging Face, download its "
+          "config.json, as by `hf download " +
+          path + " config.json`, and pass the path of that file")
+      .str();
+}
+
 std::unique_ptr<llvm::MemoryBuffer> mlir::posenc::readFile(StringRef path,
                                                            uint64_t limit) {
   // Checks the file type first: reading a directory yields an obscure errno,
@@ -62,7 +85,7 @@ std::unique_ptr<llvm::MemoryBuffer> mlir::posenc::readFile(StringRef path,
       llvm::MemoryBuffer::getFileOrSTDIN(path);
   if (!buffer)
     return failWith("cannot read '" + path +
-                    "': " + buffer.getError().message());
+                    "': " + buffer.getError().message() + adviseModelId(path));
   if (limit && (*buffer)->getBufferSize() > limit)
     return failWith("cannot read '" + path + "': it is larger than " +
                     Twine(limit >> 20) + " MiB");
@@ -298,14 +321,21 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, ContentReader read,
   context.appendDialectRegistry(foreign);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), SMLoc());
+  Location start = FileLineColLoc::get(
+      &context, sources.getMemoryBuffer(1)->getBufferIdentifier(), 0, 0);
   // The bytecode reader can fail without a diagnostic.
   bool anyError = false;
   ScopedDiagnosticHandler watch(&context, [&](Diagnostic &diagnostic) {
     anyError |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
     return failure();
   });
-  OwningOpRef<ModuleOp> module =
-      parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  Block block;
+  AsmParserState names;
+  OwningOpRef<ModuleOp> module;
+  if (isText ? succeeded(parseAsmSourceFile(sources, &block, &context, &names))
+             : succeeded(parseSourceFile(sources, &block, &context)))
+    module = ::mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(
+        &block, &context, start);
   if (!module && anyError && !isText)
     getErrorStream() << "note: bytecode of a newer LLVM than 22 cannot be "
                         "read: give the module as text\n";
@@ -313,6 +343,8 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, ContentReader read,
     return failWith("cannot read '" + path + "': the bytecode is damaged");
   if (module && failed(checkReshapes(*module)))
     return nullptr;
+  if (module && isText)
+    nameArguments(*module, names);
   return module;
 }
 

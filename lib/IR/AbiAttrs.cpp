@@ -16,47 +16,6 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-bool mlir::posenc::isArgumentName(StringRef name) {
-  // The keywords, and the types of parameters.
-  static const llvm::StringSet<> keywords{
-      "alignas",     "alignof",      "and",
-      "and_eq",      "asm",          "auto",
-      "bitand",      "bitor",        "bool",
-      "break",       "case",         "catch",
-      "char",        "class",        "co_await",
-      "co_return",   "co_yield",     "compl",
-      "concept",     "const",        "const_cast",
-      "consteval",   "constexpr",    "constinit",
-      "continue",    "decltype",     "default",
-      "delete",      "DLTensor",     "do",
-      "double",      "dynamic_cast", "else",
-      "enum",        "explicit",     "export",
-      "extern",      "false",        "float",
-      "for",         "friend",       "goto",
-      "if",          "inline",       "int",
-      "int32_t",     "int64_t",      "long",
-      "mutable",     "namespace",    "new",
-      "noexcept",    "not",          "not_eq",
-      "nullptr",     "operator",     "or",
-      "or_eq",       "private",      "protected",
-      "public",      "register",     "reinterpret_cast",
-      "requires",    "restrict",     "return",
-      "short",       "signed",       "size_t",
-      "sizeof",      "static",       "static_assert",
-      "static_cast", "struct",       "switch",
-      "template",    "this",         "thread_local",
-      "throw",       "true",         "try",
-      "typedef",     "typeid",       "typename",
-      "uint16_t",    "uint8_t",      "union",
-      "unsigned",    "using",        "virtual",
-      "void",        "volatile",     "wchar_t",
-      "while",       "xor",          "xor_eq"};
-  return !name.empty() && !keywords.contains(name) &&
-         !llvm::isDigit(name.front()) && llvm::all_of(name, [](char c) {
-           return llvm::isAlnum(c) || c == '_';
-         });
-}
-
 static bool isIntegerScalar(Type type) {
   return type.isSignlessInteger(64) || type.isSignlessInteger(32) ||
          type.isIndex();

@@ -12,8 +12,8 @@
 //       CHECK: posenc.attention {{.*}} ins(%{{.*}}, %[[R]]#0, %[[R]]#1
 //       CHECK: return %{{.*}}, %[[R]]#0, %[[R]]#1
 // HEADER-LABEL: /* inserted
-//       HEADER: out1: {{.*}} may be in3 (in place)
-//       HEADER: out2: {{.*}} may be in4 (in place)
+//       HEADER: out1: {{.*}} may be kc (in place)
+//       HEADER: out2: {{.*}} may be vc (in place)
 func.func @inserted(%q: tensor<2x2x1x8xf32>, %k: tensor<2x2x1x8xf32>, %v: tensor<2x2x1x8xf32>, %kc: tensor<2x2x16x8xf32>, %vc: tensor<2x2x16x8xf32>, %at: tensor<1xi64>) -> (tensor<2x2x1x8xf32>, tensor<2x2x16x8xf32>, tensor<2x2x16x8xf32>) {
   %c0_0 = arith.constant 0 : index
   %t0 = tensor.extract %at[%c0_0] : tensor<1xi64>
@@ -57,8 +57,8 @@ func.func @inserted(%q: tensor<2x2x1x8xf32>, %k: tensor<2x2x1x8xf32>, %v: tensor
 //       CHECK: posenc.attention {{.*}} ins(%{{.*}}, %[[R]]#0, %[[R]]#1
 //       CHECK: return %{{.*}}, %[[R]]#0, %[[R]]#1
 // HEADER-LABEL: /* scattered
-//       HEADER: out1: {{.*}} may be in3 (in place)
-//       HEADER: out2: {{.*}} may be in4 (in place)
+//       HEADER: out1: {{.*}} may be kc (in place)
+//       HEADER: out2: {{.*}} may be vc (in place)
 func.func @scattered(%q: tensor<2x2x3x8xf32>, %k: tensor<2x2x3x8xf32>, %v: tensor<2x2x3x8xf32>, %kc: tensor<2x2x16x8xf32>, %vc: tensor<2x2x16x8xf32>, %at: tensor<3xi64>) -> (tensor<2x2x3x8xf32>, tensor<2x2x16x8xf32>, tensor<2x2x16x8xf32>) {
   %ku = linalg.generic {indexing_maps = [affine_map<(b, h, j, d, t) -> (b, h, t, d)>, affine_map<(b, h, j, d, t) -> (b, h, j, d)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]} ins(%k : tensor<2x2x3x8xf32>) outs(%kc : tensor<2x2x16x8xf32>) {
   ^bb0(%a: f32, %b: f32):

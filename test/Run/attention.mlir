@@ -192,7 +192,7 @@ func.func @masked(%x: tensor<1x3x2x8xf32>, %m: tensor<1x1x3x3xf32>)
 // A region reads only within its tensors; otherwise entry points reject the sizes.
 // RUN: %{exits} 1 %{run} --function=outside --input=1x2x1x8xf32=random \
 // RUN:   --input=2xf32=1 2>&1 | FileCheck %s --check-prefix=OUTSIDE
-// OUTSIDE: {{^}}error: outside: dimension 1 of in0 * 2 is 4, expected at most 3
+// OUTSIDE: {{^}}error: outside: dimension 1 of q * 2 is 4, expected at most 3
 func.func @outside(%q: tensor<?x?x1x8xf32>, %t: tensor<2xf32>)
     -> tensor<?x?x1x8xf32> {
   %r = posenc.attention

@@ -28,7 +28,9 @@ def Posenc_ArgAttr : Posenc_Attr<"Arg", "arg"> {
       scalar.
     - (arg_c2) there is one size for every dynamic dimension, and none is
       negative.
-    - (arg_c3) the name is an identifier in C and in C++, and not a keyword.
+    - (arg_c3) the name is an identifier in C and in C++: not a keyword, a
+      reserved name such as `_Bool`, a type of a parameter such as `int8_t`, or a
+      macro of a standard header such as `NULL`.
   }];
   let parameters = (ins
     StringRefParameter<"name in the header">:$name,

@@ -10,11 +10,23 @@
 #define POSENC_IR_NAMES_H
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <string>
 
 namespace mlir::posenc {
 
-/// Whether a parameter may have this name in C and in C++.
+/// Whether a parameter may have this name in C and in C++: an identifier that
+/// is no keyword, not the type of a parameter, and no macro of a standard
+/// header.
 bool isArgumentName(llvm::StringRef name);
+
+/// Returns a name for a parameter, and adds it to the names that are taken: the
+/// text with `_` instead of other characters than letters and digits, with `_`
+/// at the end if the name is taken or not possible. A text that no name begins
+/// with gets `kind`, such as "in", and `_` in front.
+std::string createArgumentName(llvm::StringRef text, llvm::StringRef kind,
+                               llvm::StringSet<> &taken);
 
 } // namespace mlir::posenc
 

@@ -150,23 +150,15 @@ Tensor onnx::createConstant(DenseElementsAttr attr) {
 // Inputs and outputs
 //===----------------------------------------------------------------------===//
 
-/// Returns a name in C and C++; keywords get a suffix.
-static std::string convertName(StringRef name, StringRef fallback) {
-  std::string text;
-  for (char c : shorten(name))
-    text += llvm::isAlnum(c) ? c : '_';
-  if (text.empty() || llvm::isDigit(text.front()))
-    text = fallback.str() + "_" + text;
-  while (!isArgumentName(text))
-    text += '_';
-  return text;
+/// Returns a name in C for a size, which several inputs may have.
+static std::string createSizeName(StringRef name) {
+  llvm::StringSet<> none;
+  return createArgumentName(name, "size", none);
 }
 
 StringAttr Importer::createName(StringRef name, StringRef fallback) {
-  std::string text = convertName(name, fallback);
-  while (!names.insert(text).second)
-    text += '_';
-  return builder.getStringAttr(text);
+  return builder.getStringAttr(
+      createArgumentName(shorten(name), fallback, names));
 }
 
 LogicalResult Importer::addInputs(func::FuncOp function) {
@@ -241,7 +233,7 @@ LogicalResult Importer::addInputs(func::FuncOp function) {
         if (!size.size)
           sizeNames.push_back(builder.getStringAttr(
               size.name.empty() ? name.getValue() + "_dim" + Twine(dim)
-                                : Twine(convertName(size.name, "size"))));
+                                : Twine(createSizeName(size.name))));
       if (!sizeNames.empty())
         function.setArgAttr(number, PosencDialect::kSizesAttrName,
                             builder.getArrayAttr(sizeNames));
