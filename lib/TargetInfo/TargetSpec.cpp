@@ -47,30 +47,6 @@ static llvm::Error makeError(const char *format, Args &&...args) {
       llvm::formatv(format, std::forward<Args>(args)...).str());
 }
 
-/// Returns the backend's description of a CPU with features. Unknown names are
-/// an error; the backend would print a warning and use another CPU.
-static llvm::Expected<std::unique_ptr<llvm::MCSubtargetInfo>>
-findCpu(const llvm::Target &target, const llvm::Triple &triple, StringRef cpu,
-        ArrayRef<StringRef> features, StringRef name) {
-  // Created without a CPU, so that the backend prints nothing about an unknown
-  // one.
-  std::unique_ptr<llvm::MCSubtargetInfo> names(
-      target.createMCSubtargetInfo(triple, "", ""));
-  if (!names->isCPUStringValid(cpu))
-    return makeError("unknown CPU '{0}' in target '{1}'", cpu, name);
-  std::string joined;
-  for (StringRef feature : features) {
-    if (llvm::none_of(names->getAllProcessorFeatures(),
-                      [&](const llvm::SubtargetFeatureKV &known) {
-                        return known.Key == feature;
-                      }))
-      return makeError("unknown feature '{0}' in target '{1}'", feature, name);
-    joined += (joined.empty() ? "+" : ",+") + feature.str();
-  }
-  return std::unique_ptr<llvm::MCSubtargetInfo>(
-      target.createMCSubtargetInfo(triple, cpu, joined));
-}
-
 //===----------------------------------------------------------------------===//
 // Levels
 //
@@ -129,6 +105,63 @@ static bool setX86Level(TargetSpec &spec,
     spec.hasBF16Tiles = level.hasTiles;
   }
   return spec.cpuFeatures != 0;
+}
+
+/// Returns the names of the CPUs that code can be generated for.
+static SmallVector<StringRef> listCpus(const llvm::Target &target,
+                                       const llvm::Triple &triple,
+                                       const llvm::MCSubtargetInfo &names) {
+  SmallVector<StringRef> cpus;
+  for (const llvm::SubtargetSubTypeKV &known :
+       names.getAllProcessorDescriptions()) {
+    std::unique_ptr<llvm::MCSubtargetInfo> cpu(
+        target.createMCSubtargetInfo(triple, known.Key, ""));
+    if (!triple.isX86() || llvm::all_of(kV3Features, [&](StringRef feature) {
+          return cpu->checkFeatures(("+" + feature).str());
+        }))
+      cpus.push_back(known.Key);
+  }
+  return cpus;
+}
+
+/// Lists the features that entry points check for, besides those of every CPU.
+static std::string describeFeatures(const llvm::Triple &triple) {
+  if (!triple.isX86())
+    return ": expected a CPU alone";
+  SmallVector<StringRef> features;
+  for (ArrayRef<StringRef> level :
+       {ArrayRef(kV4Features), ArrayRef(kBF16Features), ArrayRef(kTileFeatures),
+        ArrayRef(kPrefer256)})
+    features.append(level.begin(), level.end());
+  return ": expected one of " + llvm::join(features, ", ");
+}
+
+/// Returns the backend's description of a CPU with features. Unknown names are
+/// an error; the backend would print a warning and use another CPU.
+static llvm::Expected<std::unique_ptr<llvm::MCSubtargetInfo>>
+findCpu(const llvm::Target &target, const llvm::Triple &triple, StringRef cpu,
+        ArrayRef<StringRef> features, StringRef name) {
+  // Created without a CPU, so that the backend prints nothing about an unknown
+  // one.
+  std::unique_ptr<llvm::MCSubtargetInfo> names(
+      target.createMCSubtargetInfo(triple, "", ""));
+  if (!names->isCPUStringValid(cpu))
+    return makeError("unknown CPU '{0}' in target '{1}': expected host, "
+                     "cuda:sm_NN, vulkan or one of {2}",
+                     cpu, name,
+                     llvm::join(listCpus(target, triple, *names), ", "));
+  std::string joined;
+  for (StringRef feature : features) {
+    if (llvm::none_of(names->getAllProcessorFeatures(),
+                      [&](const llvm::SubtargetFeatureKV &known) {
+                        return known.Key == feature;
+                      }))
+      return makeError("unknown feature '{0}' in target '{1}'{2}", feature,
+                       name, describeFeatures(triple));
+    joined += (joined.empty() ? "+" : ",+") + feature.str();
+  }
+  return std::unique_ptr<llvm::MCSubtargetInfo>(
+      target.createMCSubtargetInfo(triple, cpu, joined));
 }
 
 /// Whether a feature of x86 is one of those that entry points check for.
@@ -221,7 +254,8 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
     spec.triple = "aarch64-unknown-linux-gnu";
   else
     return makeError("unknown architecture '{0}' in target '{1}': expected "
-                     "x86-64 or aarch64",
+                     "x86-64 or aarch64, or the target host, cuda:sm_NN or "
+                     "vulkan",
                      arch, spec.name);
   llvm::Triple triple(spec.triple);
   std::string message;

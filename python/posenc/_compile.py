@@ -15,6 +15,7 @@ import contextlib
 import json
 import operator
 import os
+import re
 import reprlib
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
@@ -56,12 +57,23 @@ def _to_path(path: str | os.PathLike) -> str:
     return path
 
 
+def _advise_model_id(path: str) -> str:
+    """Says what to do if a path that cannot be read may be the id of a model."""
+    is_file_name = path.endswith((".json", ".mlir", ".mlirbc", ".onnx"))
+    if is_file_name or not re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", path):
+        return ""
+    return ("; if it is the id of a model on Hugging Face, pass "
+            f"transformers.AutoConfig.from_pretrained({path!r}), or the path of its "
+            "config.json")
+
+
 def _read(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise Error(f"cannot read '{path}': {error.strerror}") from None
+        raise Error(f"cannot read '{path}': {error.strerror}{_advise_model_id(path)}"
+                    ) from None
 
 
 def _is_module(text: str) -> bool:

@@ -68,6 +68,23 @@ def test_bytecode(tmp_path):
         assert np.all(posenc.compile(source).twice(x, x.copy()) == 2 * x)
 
 
+def test_names_of_arguments():
+    """Those of the text of a module."""
+    x = np.arange(8, dtype=np.float32)[None]
+    kernels = posenc.compile(MODULE)
+    assert [one["name"] for one in kernels.metadata["functions"][0]["inputs"]] == ["x", "o"]
+    assert np.all(kernels.twice(o=x.copy(), x=x) == 2 * x)
+
+
+def test_ids_of_models():
+    with pytest.raises(posenc.Error, match=r"cannot read 'owner/Model-3.2-1B': .*"
+                       r"transformers\.AutoConfig\.from_pretrained\('owner/Model-3.2-1B'\)"):
+        posenc.compile("owner/Model-3.2-1B")
+    for path in ("folder/config.json", "Model-3.2-1B", "/owner/Model", "../Model"):
+        with pytest.raises(posenc.Error, match="cannot read '[^']*': [^;]*$"):
+            posenc.compile(path)
+
+
 @pytest.mark.parametrize("name", ["my_func.json", "func.func.json", "a{config}.json",
                                   os.fsdecode(b"\xff.json")])
 def test_paths_that_look_like_a_source(tmp_path, monkeypatch, name):
