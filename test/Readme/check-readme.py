@@ -322,9 +322,37 @@ def check_table(only=None):
             print(f"{row}: {name}")
 
 
+def check_abi_programs():
+    """Each program of the page on the C interface prints the text that follows it."""
+    programs = re.findall(r"^```c\n(#include.*?)^```\n.*?^```text\n(.*?)^```$", abi_page,
+                          re.M | re.S)
+    assert len(programs) == 2
+    for program, expected in programs:
+        write("program.c", program)
+        run([cc, "-std=c11", "-Wall", "-Wextra", "-Werror", "program.c", "-o", "program",
+             "-L.", "-lkernels", f"-Wl,-rpath,{work}"])
+        output = run([os.path.join(work, "program")])
+        assert output == expected, output
+
+
+def check_cmake_keywords():
+    """The table of keywords has those of posenc_add_kernel, with their flags."""
+    path = os.path.join(source, "cmake", "PosencAddKernel.cmake")
+    with open(path, encoding="utf-8") as file:
+        lists = re.search(r"cmake_parse_arguments\(.*?\)", file.read(), re.S)[0]
+    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| (.*?) \|", abi_page, re.M))
+    keywords = set(re.findall(r"[A-Z][A-Z_]+", lists)) - {"PARSE_ARGV", "ARG"}
+    assert rows.keys() == keywords, rows.keys() ^ keywords
+    for keyword, flag in rows.items():
+        own = "--" + keyword.lower().replace("_", "-").replace("targets", "target")
+        assert keyword in ("INPUT", "STATIC") or flag.startswith(f"`{own}`"), keyword
+
+
 def check_rest():
     for commands in blocks("sh", abi_page):
         run_commands(commands)
+    check_abi_programs()
+    check_cmake_keywords()
     for example in blocks("mlir"):
         write("example.mlir", example)
         run(["posenc-compile", "example.mlir", "-o", "example.so"])

@@ -153,7 +153,7 @@ Tensor onnx::createConstant(DenseElementsAttr attr) {
 /// Returns a name in C for a size, which several inputs may have.
 static std::string createSizeName(StringRef name) {
   llvm::StringSet<> none;
-  return createArgumentName(name, "size", none);
+  return createArgumentName(shorten(name), "size", none);
 }
 
 StringAttr Importer::createName(StringRef name, StringRef fallback) {
