@@ -121,6 +121,57 @@ def test_hidden_objects():
         del sys.modules["flex_options"]
 
 
+places = torch.arange(9)
+# Functions of a table, and the smallest size that it may have with 9 keys, and 9 queries or
+# one. With one query, that of "elements" follows from an index of -8.
+INDICES = {
+    "interval": (lambda t: lambda s, b, h, q, k: s + t[(q - k).clamp(0, 6) + h * 2], 13, 7),
+    "unknown": (lambda t: lambda s, b, h, q, k: s + t[q - q % 3 + (q + 1) // 4], 9, 1),
+    "elements": (lambda t: lambda s, b, h, q, k: s + t[places[q] - places[k] + b], 10, 8),
+    "long": (lambda t: lambda s, b, h, q, k: s + t[2 * q.long() + k // 4], 19, 3),
+    "choice": (lambda t: lambda s, b, h, q, k: s + t[torch.where(q > k, q - k, 0)], 9, 1)}
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_indices_that_leave_a_table(name):
+    """They are errors, as in PyTorch, also of pairs that the mask hides."""
+    make_function, *sizes = INDICES[name]
+    key = make(9, batch=2)
+    call = posenc.flex_attention
+    for queries, size in zip((9, 1), sizes):
+        query, table = key[:, :, :queries], torch.randn(size)
+        output = call(query, key, key, make_function(table))
+        expected, _ = attend_dense(*(x.double() for x in (query, key, key)),
+                                   make_function(table))
+        assert measure(output, expected) < 2e-6
+        if size == 1:
+            continue
+        function = make_function(table[:-1].clone())
+        with pytest.raises(posenc.Error, match="index of a captured array is out of its"):
+            call(query, key, key, function, mask_mod=causal)
+    with pytest.raises(posenc.Error, match="out of its bounds"):
+        torch.compile(call, backend="eager")(key, key, key, make_function(table[:1]))
+
+
+def test_indices_of_other_frameworks():
+    """NumPy's are errors, too; JAX moves them into bounds."""
+    x, table = make(9).numpy(), np.arange(30, dtype=np.float32).reshape(2, 15)
+
+    def read(score, b, h, q, k):
+        return score + table[q % 2, q - k + q]
+
+    with pytest.raises(posenc.Error, match="index 1 of a captured array of 2 dimensions"):
+        posenc.flex_attention(x, x, x, read)
+    posenc.flex_attention(x, x, x, lambda s, b, h, q, k: s + table[q % 2, k])
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("jax_tvm_ffi")
+    y, given = jax.numpy.asarray(x), jax.numpy.asarray(table)
+    for function in (posenc.flex_attention, jax.jit(posenc.flex_attention,
+                                                    static_argnums=3)):
+        output = function(y, y, y, lambda s, b, h, q, k: s + given[q % 2, q - k + q])
+        assert np.isfinite(output).all()
+
+
 def test_random_numbers():
     """A function is called once, so that its random numbers would be those of all pairs.
     PyTorch refuses them, too."""

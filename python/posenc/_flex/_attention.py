@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from .._cuda import is_on_cuda
 from .._dtypes import FRAMEWORK_NAMES, name_of
 from .._errors import Error
 from .._kernels import Kernels
@@ -249,7 +250,16 @@ def find_signature(plan: Plan, query, key, value, scale) -> Signature:
         int(query.shape[1]), int(key.shape[1]), int(query.shape[3]), int(value.shape[3]),
         name_of(query.dtype), None if scale is None else float(scale),
         tokens if _is_decoded(tokens) else None,
-        not plan.uses_query or bool(tokens == key.shape[2]), plan.arrays)
+        not plan.uses_query or bool(tokens == key.shape[2]), plan.arrays,
+        is_checked=_is_checked(query))
+
+
+def _is_checked(query) -> bool:
+    """Whether indices of captured arrays are checked. JAX moves them into bounds, and
+    kernels for GPUs cannot report them."""
+    if is_torch(query):
+        return not query.is_cuda
+    return isinstance(query, np.ndarray) or not (_is_jax(query) or is_on_cuda(query))
 
 
 def _is_decoded(tokens) -> bool:

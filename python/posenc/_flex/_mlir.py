@@ -17,7 +17,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from ._graph import CARRIED, FLOATS, INTEGERS, Node, is_nonnegative
+from ._graph import CARRIED, FLOATS, INTEGERS, Node, collect, is_nonnegative
 
 _COMPARE = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
 _FLOAT_COMPARE = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt",
@@ -93,6 +93,10 @@ class RegionWriter:
             return self._add(f"arith.constant {'true' if value else 'false'}")
         text = write_float(value, kind) if kind in FLOATS else str(value)
         return self.emit(f"arith.constant {text}", kind)
+
+    def carry(self, node: Node) -> str:
+        """Returns the type in which kernels have a number."""
+        return _carry(node.dtype)
 
     def write(self, node: Node) -> str:
         """Returns the name of a value."""
@@ -354,7 +358,10 @@ class RegionWriter:
             is_negative = self.emit(f"arith.cmpi slt, {index}, {zero}", "index")
             wrapped = self.emit(f"arith.addi {index}, {size}", "index")
             index = self.emit(f"arith.select {is_negative}, {wrapped}, {index}", "index")
-            index = self.emit(f"arith.maxsi {index}, {zero}", "index")
+        if not is_nonnegative(node) or any(one.op == "remainder" for one in collect(node)):
+            # The compiler's interval of a remainder has negative numbers, by which it
+            # would refuse sizes.
+            index = self.emit(f"arith.maxsi {index}, {self.constant(0, 'index')}", "index")
         return self.emit(f"arith.minsi {index}, {array}_last{dim}", "index")
 
     def write_as_index(self, node: Node) -> str:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ._checks import write_checks
 from ._fusion import Fused
 from ._graph import Node, collect
 from ._mlir import RegionWriter
@@ -39,6 +40,8 @@ class Signature(NamedTuple):
     # Whether the keys are a part of all keys, so that results are merged with others.
     # They are in the accumulator type then, and so is the query of attention.
     is_partial: bool = False
+    # Whether calls check the indices of captured arrays that functions compute.
+    is_checked: bool = False
 
     @property
     def sum_dtype(self) -> str:
@@ -135,6 +138,12 @@ def write_attention(of: Signature, score: Node | None, where: Node | None,
         write_argument(f"captured{number}", kind)
         for number, kind in enumerate(types.arrays))]
     sizes = "%batch" if of.tokens else "%batch, %queries"
+    checks = write_checks(
+        [(f"%captured{number}", kind) for number, kind in enumerate(types.arrays)],
+        {"batch": "%batch", "head": "%heads", "query": "%queries", "key": "%keys"},
+        score, where) if of.is_checked else []
+    if "%heads" in find_names(checks):
+        checks.insert(0, f"%heads = arith.constant {of.heads} : index")
     head = [
         "%c0 = arith.constant 0 : index", "%c1 = arith.constant 1 : index",
         "%c2 = arith.constant 2 : index",
@@ -144,7 +153,7 @@ def write_attention(of: Signature, score: Node | None, where: Node | None,
         "%offset = arith.subi %keys, %queries : index",
         f"%output_ = tensor.empty({sizes}) : {types.output}",
         f"%lse_ = tensor.empty({sizes}) : {types.lse}",
-        *write_array_sizes(of, types, find_names(regions))]
+        *write_array_sizes(of, types, find_names([*regions, *checks])), *checks]
     attributes = ["query_layout = head_major", "key_layout = head_major",
                   *(of.fused.write_attributes() if of.fused else [])]
     if of.scale is not None:

@@ -48,7 +48,9 @@ def prepare_part(query, key, value, positions, key_positions,
     # attention of wider queries takes no longer and gives results that are not rounded.
     is_partial = (name_of(query.dtype) in ("bf16", "f16")
                   and not (is_torch(query) and query.is_cuda))
-    return call._replace(signature=call.signature._replace(is_partial=is_partial))
+    # An error of one process would leave the others waiting for it.
+    return call._replace(signature=call.signature._replace(
+        is_partial=is_partial, is_checked=False))
 
 
 def replace_query(call: Call, query: Any) -> Call:
