@@ -49,6 +49,15 @@ static bool hasSmallCoefficients(const Size &size) {
          });
 }
 
+/// Whether integers of the type hold a range of sizes, which entry points check
+/// for types of 32 bits. Narrower types do not.
+static bool requireFit(NodeImporter &node, Type element, const Size &least,
+                       const Size &greatest) {
+  unsigned width = element.getIntOrFloatBitWidth();
+  return width > 32 || (width == 32 && requireAtMost(node, INT32_MIN, least) &&
+                        requireAtMost(node, greatest, INT32_MAX));
+}
+
 std::optional<Tensor> onnx::createResults(NodeImporter &node, Type element,
                                           ArrayRef<Size> elements,
                                           int64_t rank) {
@@ -60,14 +69,12 @@ std::optional<Tensor> onnx::createResults(NodeImporter &node, Type element,
                         : llvm::SignExtend64(*constant, width);
       continue;
     }
-    if (width < 32 || !hasSmallCoefficients(size))
+    if (!hasSmallCoefficients(size))
       return std::nullopt;
   }
-  if (width == 32)
-    for (const Size &size : results)
-      if (!requireAtMost(node, size, INT32_MAX) ||
-          !requireAtMost(node, INT32_MIN, size))
-        return std::nullopt;
+  for (const Size &size : results)
+    if (!size.getConstant() && !requireFit(node, element, size, size))
+      return std::nullopt;
   return createElements(element, results, rank);
 }
 
@@ -427,15 +434,16 @@ Tensor onnx::broadcast(NodeImporter &node, Tensor &tensor,
 Tensor onnx::convertTensor(NodeImporter &node, Tensor &tensor, Type element) {
   if (tensor.element == element)
     return tensor;
-  auto integer = dyn_cast<IntegerType>(element);
-  if (tensor.elements && integer)
+  bool isInteger = isa<IntegerType>(element);
+  if (tensor.elements && isInteger)
     if (std::optional<Tensor> converted =
             createResults(node, element, *tensor.elements, tensor.getRank()))
       return *converted;
   Tensor result =
       mapElementsTo(node, &tensor, tensor.shape, element,
                     [](Scalars &, ValueRange args) { return args[0]; });
-  if (integer && integer.getWidth() >= 32)
+  if (isInteger && tensor.range &&
+      requireFit(node, element, tensor.range->first, tensor.range->second))
     result.range = tensor.range;
   return result;
 }
