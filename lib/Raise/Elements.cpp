@@ -22,6 +22,8 @@ using namespace mlir::posenc::raise;
 
 /// Loops of unrolled reductions have at most so many steps.
 static constexpr int64_t kMaxUnrolled = 4;
+/// Constants are computed by at most so many operations.
+static constexpr unsigned kMaxConstantParts = 16;
 /// Bound of the recursion.
 static constexpr unsigned kMaxDepth = 400;
 
@@ -48,6 +50,18 @@ SmallVector<Value> mlir::posenc::raise::getReadTensors(Operation *op) {
   return llvm::filter_to_vector(values, [](Value value) {
     return isa<RankedTensorType>(value.getType());
   });
+}
+
+bool mlir::posenc::raise::isComputedConstant(Value tensor) {
+  llvm::SmallSetVector<Value, kMaxConstantParts> reached;
+  reached.insert(tensor);
+  for (unsigned next = 0; next < reached.size(); ++next) {
+    Operation *producer = reached[next].getDefiningOp();
+    if (!producer || reached.size() > kMaxConstantParts)
+      return false;
+    reached.insert_range(getReadTensors(producer));
+  }
+  return true;
 }
 
 const Expr *Elements::get(Value tensor, Indices indices) {

@@ -94,6 +94,9 @@ bool isMovement(Operation *op);
 /// Returns the tensors that an operation reads, also those in its regions.
 SmallVector<Value> getReadTensors(Operation *op);
 
+/// Whether few operations compute the tensor without an argument.
+bool isComputedConstant(Value tensor);
+
 } // namespace mlir::posenc::raise
 
 #endif // POSENC_RAISE_ELEMENTS_H

@@ -344,6 +344,12 @@ const Expr *ExprContext::foldIndices(OperationName name, Attribute properties,
     return isFirst ? operands[*isFirst ? 0 : 1] : nullptr;
   }
   bool isConstant = isa<AffineConstantExpr>(rhs);
+  if (Expr::isAnyOf<arith::XOrIOp>(name) && isConstant &&
+      isa<AffineConstantExpr>(lhs))
+    return getInteger(
+        getAffineConstantExpr(cast<AffineConstantExpr>(lhs).getValue() ^
+                                  cast<AffineConstantExpr>(rhs).getValue(),
+                              context));
   if (Expr::isAnyOf<arith::MulIOp>(name) &&
       (isConstant || isa<AffineConstantExpr>(lhs)))
     return getInteger(lhs * rhs);

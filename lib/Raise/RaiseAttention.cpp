@@ -29,9 +29,6 @@ using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::raise;
 
-/// Tensors of constant factors are computed by at most so many operations.
-static constexpr unsigned kMaxConstantParts = 16;
-
 /// Returns the contraction if the operation is one.
 static std::optional<Contraction> getContraction(Operation *operation) {
   auto op = dyn_cast<linalg::LinalgOp>(operation);
@@ -185,26 +182,13 @@ bool AttentionSearch::findLogits() {
   return true;
 }
 
-/// Whether few operations compute the tensor without an argument.
-static bool isConstant(Value tensor) {
-  llvm::SmallSetVector<Value, kMaxConstantParts> reached;
-  reached.insert(tensor);
-  for (unsigned next = 0; next < reached.size(); ++next) {
-    Operation *producer = reached[next].getDefiningOp();
-    if (!producer || reached.size() > kMaxConstantParts)
-      return false;
-    reached.insert_range(getReadTensors(producer));
-  }
-  return true;
-}
-
 /// Returns the tensor whose elements the value has, scaled by a constant or
 /// converted to another type, or null if it is computed in another way.
 static Value getScaled(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   ExprContext exprs(value.getContext(), type.getShape());
   Elements elements(exprs, [&](Value other, ElementKind) {
-    return other != value && !isConstant(other);
+    return other != value && !isComputedConstant(other);
   });
   SmallVector<const Expr *> indices;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
@@ -259,7 +243,7 @@ AttentionSearch::findSourceRows(linalg::LinalgOp of, unsigned operand,
       if (value == source)
         return true;
       return (splitsDim(value) && !passed.contains(value)) ||
-             (kind == ElementKind::Compute && !isConstant(value) &&
+             (kind == ElementKind::Compute && !isComputedConstant(value) &&
               !getScaled(value));
     });
     Value found;

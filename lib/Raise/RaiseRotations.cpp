@@ -517,13 +517,15 @@ bool RotationSearch::tryTensor(Value x, RewriterBase &rewriter) {
   dependents[x] = true;
   if (!depends(root))
     return false;
-  // Constants other than splats are tables.
+  // Constants other than splats are tables, except integers, which are lanes.
   Elements near(exprs, [&](Value value, ElementKind kind) {
+    bool isInteger = getElementTypeOrSelf(value).isIntOrIndex();
     auto constant = value.getDefiningOp<arith::ConstantOp>();
-    if (value == x ||
-        (constant && !isa<SplatElementsAttr>(constant.getValue())))
+    if (value == x || (constant && !isInteger &&
+                       !isa<SplatElementsAttr>(constant.getValue())))
       return true;
-    return kind == ElementKind::Compute && !depends(value);
+    return kind == ElementKind::Compute && !depends(value) &&
+           !(isInteger && isComputedConstant(value));
   });
   std::string before = std::exchange(reason, {});
   if (rotates(x, exprs, near, rewriter))

@@ -383,3 +383,63 @@ func.func @reshaped_projections(%x: tensor<?x?x16xf32>, %cos: tensor<?x?x4xf32>,
   %y = tensor.concat dim(3) %y0, %y1 : (tensor<?x?x2x4xf32>, tensor<?x?x2x4xf32>) -> tensor<?x?x2x8xf32>
   return %y : tensor<?x?x2x8xf32>
 }
+
+// -----
+
+// Lanes that a constant selects, as a gather does: its indices are clamped.
+// CHECK-LABEL: func @selected_lanes
+//  CHECK-SAME: (%[[X:.*]]: tensor<6x4xf32>
+//       CHECK: posenc.rotate interleaved ins(%[[X]] : tensor<6x4xf32>)
+func.func @selected_lanes(%x: tensor<6x4xf32>, %f: tensor<6x2xf32>) -> tensor<6x4xf32> {
+  %lanes = arith.constant dense<[1, 0, 3, 2]> : tensor<4xi32>
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %wide = tensor.expand_shape %f [[0], [1, 2]] output_shape [6, 2, 1] : tensor<6x2xf32> into tensor<6x2x1xf32>
+  %minus = arith.negf %wide : tensor<6x2x1xf32>
+  %both = tensor.concat dim(2) %minus, %wide : (tensor<6x2x1xf32>, tensor<6x2x1xf32>) -> tensor<6x2x2xf32>
+  %angles = tensor.collapse_shape %both [[0], [1, 2]] : tensor<6x2x2xf32> into tensor<6x4xf32>
+  %c = math.cos %angles : tensor<6x4xf32>
+  %s = math.sin %angles : tensor<6x4xf32>
+  %e = tensor.empty() : tensor<6x4xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, d) -> (i, d)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<6x4xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %d = linalg.index 1 : index
+    %lane = tensor.extract %lanes[%d] : tensor<4xi32>
+    %at = arith.index_cast %lane : i32 to index
+    %least = arith.maxsi %at, %c0 : index
+    %clamped = arith.minsi %least, %c3 : index
+    %y = tensor.extract %x[%i, %clamped] : tensor<6x4xf32>
+    linalg.yield %y : f32
+  } -> tensor<6x4xf32>
+  %a = arith.mulf %x, %c : tensor<6x4xf32>
+  %b = arith.mulf %r, %s : tensor<6x4xf32>
+  %y = arith.addf %a, %b : tensor<6x4xf32>
+  return %y : tensor<6x4xf32>
+}
+
+// -----
+
+// Rows of a concatenation of halves are sliced by the size of the tokens.
+// CHECK-LABEL: func @sliced_concatenation
+//  CHECK-SAME: (%[[X:.*]]: tensor<?x8xf32>
+//       CHECK: posenc.rotate half ins(%[[X]] : tensor<?x8xf32>)
+func.func @sliced_concatenation(%x: tensor<?x8xf32>, %f: tensor<?x4xf32>) -> tensor<?x8xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x8xf32>
+  %cos = math.cos %f : tensor<?x4xf32>
+  %sin = math.sin %f : tensor<?x4xf32>
+  %c = tensor.concat dim(1) %cos, %cos : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>
+  %s = tensor.concat dim(1) %sin, %sin : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>
+  %x0 = tensor.extract_slice %x[0, 0] [%n, 4] [1, 1] : tensor<?x8xf32> to tensor<?x4xf32>
+  %x1 = tensor.extract_slice %x[0, 4] [%n, 4] [1, 1] : tensor<?x8xf32> to tensor<?x4xf32>
+  %m = arith.negf %x1 : tensor<?x4xf32>
+  %r = tensor.concat dim(1) %m, %x0 : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>
+  %parts = tensor.concat dim(1) %x, %r : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x16xf32>
+  %own = tensor.extract_slice %parts[0, 0] [%n, 8] [1, 1] : tensor<?x16xf32> to tensor<?x8xf32>
+  %other = tensor.extract_slice %parts[0, 8] [%n, 8] [1, 1] : tensor<?x16xf32> to tensor<?x8xf32>
+  %a = arith.mulf %own, %c : tensor<?x8xf32>
+  %b = arith.mulf %other, %s : tensor<?x8xf32>
+  %y = arith.addf %a, %b : tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
+}
