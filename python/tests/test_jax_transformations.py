@@ -235,13 +235,13 @@ def test_a_module():
     assert np.array_equal(call(mask, x), expected)
     o = jax.vmap(lambda x: kernels.scale(mask, x, None, 1.5, 4))(np.stack([x, x + 1, -x]))
     assert np.array_equal(o[1], np.where(mask, x * 1.5 + 5.5, 0))
-    with pytest.raises(posenc.Error, match="in3 is traced by JAX, but numbers"):
+    with pytest.raises(posenc.Error, match="factor is traced by JAX, but numbers"):
         jax.jit(kernels.scale)(mask, x, x, 1.5, 4)
-    for number, integer, message in (("1.5", 4, "in3 is a str, expected a number"),
-                                     (1.5, 4.5, "in4 is a float, expected an integer")):
+    for number, integer, message in (("1.5", 4, "factor is a str, expected a number"),
+                                     (1.5, 4.5, "count is a float, expected an integer")):
         with pytest.raises(posenc.Error, match=message):
             jax.jit(lambda x: kernels.scale(mask, x, x, number, integer))(x)
-    with pytest.raises(posenc.Error, match="in3 exceeds the largest f64"):
+    with pytest.raises(posenc.Error, match="factor exceeds the largest f64"):
         kernels.scale(mask, x, x, 10**400, 4)
     with pytest.raises(posenc.Error, match="cannot pass a number between arrays"):
         jax.jit(lambda x: kernels.between(x, 1, x))(x)

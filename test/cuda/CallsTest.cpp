@@ -141,7 +141,7 @@ TEST_F(CudaCalls, WorkspaceIsChecked) {
     EXPECT_TRUE(readLog("launch").empty());
   };
   refuse(0, 1, "between: the workspace is NULL, expected 1279 bytes");
-  refuse(x.getAddress() + 895, 3, "between: the workspace overlaps in0");
+  refuse(x.getAddress() + 895, 3, "between: the workspace overlaps x");
   refuse(~uint64_t{0} - 1000, 2,
          "between: the size of the workspace exceeds the address space");
   // Calls without elements need none, and sizes that overflow have none.
@@ -209,12 +209,11 @@ TEST_F(CudaCalls, TvmFfi) {
     EXPECT_EQ(callFfi("forms_between", std::move(tensors)), -1);
     EXPECT_EQ(ffiError, text);
   };
-  refuse(
-      {&x.device, &p.host, &o.device, &memory.device},
-      "ValueError: between: in1 is on a device of type 1, expected CUDA, type "
-      "2");
+  refuse({&x.device, &p.host, &o.device, &memory.device},
+         "ValueError: between: p is on a device of type 1, expected CUDA, type "
+         "2");
   refuse({&x.host, &p.device, &o.host},
-         "ValueError: between: in1 is on a device of type 2, expected the CPU, "
+         "ValueError: between: p is on a device of type 2, expected the CPU, "
          "type 1");
   refuse({&x.device, &p.device, &o.device},
          "TypeError: between: 3 arguments, expected 4");
