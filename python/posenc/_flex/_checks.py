@@ -34,7 +34,7 @@ class _Check(NamedTuple):
     array: str
     dim: int
     rank: int
-    index: Node
+    node: Node
 
 
 def _find_checks(roots: Sequence[Node | None]) -> dict[tuple[str, ...], list[_Check]]:
@@ -127,7 +127,7 @@ def _write_in_bounds(writer: RegionWriter, check: _Check, low: str,
     """Writes whether indices from `low` to `high` are in bounds."""
     size = f"{check.array}_size{check.dim}"
     fits = writer.emit(f"arith.cmpi slt, {high or low}, {size}", "index")
-    if high is None and is_nonnegative(check.index):
+    if high is None and is_nonnegative(check.node):
         return fits
     # Negative indices count from the end.
     first = writer.emit(f"arith.subi {writer.constant(0, 'index')}, {size}", "index")
@@ -142,8 +142,8 @@ def _describe(check: _Check) -> str:
 
 
 def _write_condition(writer: RegionWriter, check: _Check) -> str:
-    name = writer.write(check.index)
-    at = writer.emit(f"arith.index_cast {name}", f"{writer.carry(check.index)} to index")
+    name = writer.write(check.node)
+    at = writer.emit(f"arith.index_cast {name}", f"{writer.carry(check.node)} to index")
     return _write_in_bounds(writer, check, at)
 
 
@@ -163,7 +163,7 @@ def write_checks(arrays: Sequence[tuple[str, str]], sizes: Mapping[str, str],
         loops = _write_loops(f"check{number}", arrays, names,
                              [sizes[name] for name in names], checks)
         intervals = _Intervals(outer, sizes)
-        both = [intervals.write(check.index) for check in checks]
+        both = [intervals.write(check.node) for check in checks]
         if None in both:
             lines += loops
             continue
