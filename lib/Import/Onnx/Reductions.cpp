@@ -217,6 +217,7 @@ static FailureOr<Tensor> findExtremum(NodeImporter &node, Tensor &input,
       });
   Tensor found = reduce(node, numbers, axis,
                         wantsLast ? Combiner::Max : Combiner::Min, i64);
+  found.range = std::pair(Size(0), input.shape[axis] - 1);
   return keepDims(node, found, input, axis);
 }
 

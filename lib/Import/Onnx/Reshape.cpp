@@ -224,8 +224,8 @@ Tensor onnx::slice(NodeImporter &node, Tensor &tensor, ArrayRef<Size> offsets,
   for (auto [offset, size, whole] : llvm::zip_equal(first, sizes, tensor.shape))
     if (size.isConstant(0) || node.sizes.isAtMost(whole, offset))
       offset = 0;
-  Value part = tensor::ExtractSliceOp::create(
-      node, value, node.getMixed(first), node.getMixed(sizes), steps);
+  Value part = tensor::ExtractSliceOp::create(node, value, node.getMixed(first),
+                                              node.getMixed(sizes), steps);
   Tensor result = createTensor(node, part, sizes);
   result.range = tensor.range;
   return result;
