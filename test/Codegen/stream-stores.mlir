@@ -11,7 +11,7 @@
 // Non-temporal stores: the result is large, aligned, and at run time not the
 // input that it may alias.
 // CHECK-LABEL: func.func @add(
-// CHECK-SAME:    %{{.*}}: memref<?x64xf32, strided<[?, 1]>>, %{{.*}}: memref<?x64xf32, strided<[?, 1]>>, %[[O:[a-z0-9]*]]: memref<?x64xf32
+// CHECK-SAME:    %{{.*}}: memref<?x64xf32, strided<[?, 1]>> {{.*}}, %{{.*}}: memref<?x64xf32, strided<[?, 1]>> {{.*}}, %[[O:[a-z0-9]*]]: memref<?x64xf32
 // CHECK:         %[[LARGE:.*]] = arith.cmpi uge, %{{.*}}, %c{{[0-9]+}} : index
 // CHECK:         memref.extract_aligned_pointer_as_index %[[O]]
 // CHECK:         arith.cmpi ne

@@ -9,7 +9,7 @@
 // HF: #[[$F:.*]] = #posenc.frequencies<dim = 16, base = 1.000000e+04, precision = hf_f32>
 // EXACT: #[[$F:.*]] = #posenc.frequencies<dim = 16, base = 1.000000e+04>
 // CHECK-LABEL: func.func public @main
-//  CHECK-SAME: (%[[X:.*]]: tensor<1x32x4x16xf32>, %[[P:.*]]: tensor<1x32xi32>)
+//  CHECK-SAME: (%[[X:.*]]: tensor<1x32x4x16xf32> {{.*}}, %[[P:.*]]: tensor<1x32xi32> {posenc.name = "p"})
 //       CHECK: posenc.rope half #[[$F]] ins(%[[X]] : {{.*}}) positions(%{{.*}} : tensor<32xi32>) dims = [1]
 module @jit_rope {
   func.func public @main(%x: tensor<1x32x4x16xf32>, %p: tensor<1x32xi32>) -> tensor<1x32x4x16xf32> {

@@ -7,7 +7,7 @@
 
 // CHECK: #[[$F:.*]] = #posenc.frequencies<dim = 4, base = 1.000000e+04, precision = hf_f32>
 // CHECK-LABEL: func.func public @main
-//  CHECK-SAME: (%[[T:.*]]: tensor<9xi32>)
+//  CHECK-SAME: (%[[T:.*]]: tensor<9xi32> {posenc.name = "t"})
 //       CHECK: %[[R:.*]] = posenc.sinusoidal interleaved #[[$F]] zero_pad positions(%[[T]] : tensor<9xi32>) outs(%{{.*}} : tensor<9x5xf32>)
 //  CHECK-NEXT: return %[[R]]
 module @jit_table {
