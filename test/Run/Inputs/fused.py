@@ -380,7 +380,7 @@ func.func @f(%x: {M}, %w: {M}, %init: {V}) -> {V} {{{SIZES}
     measure.restype = ctypes.c_int64
 
     def get_bytes(rows, columns):
-        sizes = {"in0_dim0": rows, "in0_dim1": k, "in1_dim1": columns}
+        sizes = {"x_dim0": rows, "x_dim1": k, "w_dim1": columns}
         return measure(*(ctypes.c_int64(sizes[name]) for name in library.function["sizes"]))
 
     for rows, columns in ((1 << 40, 1 << 40), (1 << 31, 1 << 31), (1 << 33, 1 << 33)):
