@@ -26,7 +26,7 @@ import zipfile
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(SOURCE, "test", "locks"))
-import lock_files
+import lock_files  # noqa: E402
 
 TOOLS = ["posenc-compile", "posenc-opt", "posenc-run"]
 # Debian's packages with libraries that auditwheel leaves to the system.

@@ -28,7 +28,7 @@ import xml.etree.ElementTree
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(SOURCE, "test", "locks"))
-import lock_files
+import lock_files  # noqa: E402
 
 # Groups of packages, of which each is installed or not.
 OPTIONAL = ["ml_dtypes", "mypy", "matplotlib", "jax", "torch", "torch-mlir"]

@@ -22,8 +22,8 @@ import time
 
 import lit.formats
 
-for folder in ("Inputs", "locks"):
-    sys.path.insert(0, os.path.join(os.path.dirname(__file__), folder))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "locks"))
 import cuda_tools
 import lock_files
 

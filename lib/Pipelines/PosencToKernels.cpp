@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 void mlir::posenc::buildPosencToKernelsPipeline(OpPassManager &manager,
-                                                 bool hasAssertions) {
+                                                bool hasAssertions) {
   manager.addPass(createPosencPackArgumentsPass());
   manager.addPass(createPosencExpandIndexCastsPass());
   manager.addPass(createCanonicalizerPass());

@@ -179,7 +179,8 @@ private:
   /// Whether a condition says that an element is in bounds that entry points
   /// check.
   bool isCheckedElement(Value condition);
-  /// Requires a bound of the only element of an input, if the condition is that.
+  /// Requires a bound of the only element of an input, if the condition is
+  /// that.
   bool requireElement(Value condition);
 
   FunctionOpInterface function;

@@ -40,8 +40,8 @@ struct InputOptions {
   std::optional<std::string> decodeTokens;
   /// The length that rotations which depend on it are built for.
   std::optional<std::string> ropeLength;
-  /// exact or hf_f32: how angles are computed. Default: exact for a config.json;
-  /// modules that spell rotations out keep their tables.
+  /// exact or hf_f32: how angles are computed. Default: exact for a
+  /// config.json; modules that spell rotations out keep their tables.
   std::optional<std::string> precision;
   /// Whether attention normalizes its queries and keys.
   bool qkNorm = false;
@@ -55,9 +55,9 @@ struct InputOptions {
   /// model or no: whether attention has the causal mask of the model. Default:
   /// model.
   std::optional<std::string> causal;
-  /// yes or no: whether rotations, attention and sinusoidal tables in linalg are
-  /// raised to posenc.
-  /// Default: yes. Applies to modules, not to a config.json.
+  /// yes or no: whether rotations, attention and sinusoidal tables in linalg
+  /// are raised to posenc. Default: yes. Applies to modules, not to a
+  /// config.json.
   std::optional<std::string> raise;
   /// check or drop: what becomes of cf.assert. Default: check, by the entry
   /// points, which is possible for comparisons of sizes only.

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import numpy as np
-from onnx_model import node, tensor, write
+from onnx_model import node, write
 
 COMPILE, RUN = sys.argv[1:]
 random = np.random.default_rng(11)

@@ -137,8 +137,8 @@ TEST(Library, FindListsWhatExists) {
 }
 
 TEST(Library, MessagesHaveNoControlCharacters) {
-  std::string error = refuse("\x1b[31mn\u00e4me\u009b\n\x7f\xff.so",
-                             POSENC_NOT_FOUND);
+  std::string error =
+      refuse("\x1b[31mn\u00e4me\u009b\n\x7f\xff.so", POSENC_NOT_FOUND);
   EXPECT_TRUE(contains(error, "\\x1B[31mn\u00e4me\\xC2\\x9B\\x0A\\x7F\\xFF.so"))
       << error;
   // A long text ends with a whole character.
