@@ -432,7 +432,7 @@ void Flagger::run() {
       rewriter.eraseOp(constant);
   SmallVector<Type> results(function.getResultTypes());
   results.push_back(type);
-  // Also adds attributes of the result, if others have some.
+  // setType() adds attributes of the result if other results have attributes.
   function.setType(FunctionType::get(function.getContext(),
                                      function.getArgumentTypes(), results));
   updateKernelConfig(function, &KernelConfig::assertions,

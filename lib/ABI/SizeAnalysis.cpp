@@ -81,7 +81,7 @@ bool SizeAnalysis::isCheckedElement(Value condition) {
 
 bool SizeAnalysis::requireElement(Value condition) {
   auto compare = condition.getDefiningOp<arith::CmpIOp>();
-  // As unsigned numbers, so that the element is not negative.
+  // An unsigned comparison fails for a negative element, too.
   if (conditional || !compare ||
       compare.getPredicate() != arith::CmpIPredicate::ule)
     return false;

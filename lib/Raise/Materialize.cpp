@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -59,4 +60,21 @@ Value Materializer::get(const Expr *expr) {
   }
   }
   return known[expr] = value;
+}
+
+SmallVector<Value>
+mlir::posenc::raise::createLoopIndices(OpBuilder &builder, Location loc,
+                                       const ExprContext &exprs,
+                                       ArrayRef<int64_t> dims) {
+  SmallVector<Value> indices(exprs.getSizes().size());
+  Value any;
+  for (auto [number, dim] : llvm::enumerate(dims))
+    any = indices[dim] = linalg::IndexOp::create(builder, loc, number);
+  // A table of one row has a dimension that is no loop.
+  if (!any)
+    any = linalg::IndexOp::create(builder, loc, 0);
+  for (Value &index : indices)
+    if (!index)
+      index = any;
+  return indices;
 }

@@ -39,6 +39,13 @@ private:
   llvm::DenseMap<const Expr *, Value> known;
 };
 
+/// Creates the indices of all loops of the expressions within a linalg
+/// operation whose dimensions are the loops `dims`. Other loops, which do not
+/// occur, get any of these indices.
+SmallVector<Value> createLoopIndices(OpBuilder &builder, Location loc,
+                                     const ExprContext &exprs,
+                                     ArrayRef<int64_t> dims);
+
 } // namespace mlir::posenc::raise
 
 #endif // POSENC_RAISE_MATERIALIZE_H

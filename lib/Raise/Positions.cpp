@@ -73,15 +73,9 @@ Value mlir::posenc::raise::createPositions(OpBuilder &builder, Location loc,
   return createParallelGeneric(
       builder, loc, {}, init, {},
       [&](OpBuilder &b, Location loc, ValueRange) -> Value {
-        SmallVector<Value> indices(exprs.getSizes().size());
-        for (auto [number, dim] : llvm::enumerate(dims))
-          indices[dim] = linalg::IndexOp::create(b, loc, number);
-        // Loops that do not occur need a value, too.
-        Value any = linalg::IndexOp::create(b, loc, 0);
-        for (Value &index : indices)
-          if (!index)
-            index = any;
-        Value value = Materializer(b, loc, exprs, indices).get(position);
+        Materializer values(b, loc, exprs,
+                            createLoopIndices(b, loc, exprs, dims));
+        Value value = values.get(position);
         if (value.getType().isIndex())
           value = arith::IndexCastOp::create(b, loc, element, value);
         else if (value.getType() != element)

@@ -33,9 +33,9 @@ using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::raise;
 
-/// Wider tables are not searched for.
+/// The search ignores tables with more lanes.
 static constexpr int64_t kMaxTableLanes = 8192;
-/// How many operations a table may be away from its sines and cosines.
+/// Maximum number of operations between a sine or cosine and the table.
 static constexpr unsigned kMaxDistance = 12;
 
 namespace {

@@ -139,18 +139,14 @@ Value mlir::posenc::raise::createTable(OpBuilder &builder, Location loc,
     sizes.push_back(tensor::getMixedSize(builder, loc, like, dim));
   sizes.push_back(builder.getIndexAttr(numLanes));
   Value init = tensor::EmptyOp::create(builder, loc, sizes, expr->type);
+  // The last loop is that of the lanes.
+  SmallVector<int64_t> loops(dims);
+  loops.push_back(exprs.getSizes().size() - 1);
   return createParallelGeneric(
       builder, loc, {}, init, {},
       [&](OpBuilder &b, Location loc, ValueRange) -> Value {
-        SmallVector<Value> indices(exprs.getSizes().size());
-        for (auto [position, dim] : llvm::enumerate(dims))
-          indices[dim] = linalg::IndexOp::create(b, loc, position);
-        indices.back() = linalg::IndexOp::create(b, loc, dims.size());
-        // Loops that do not occur need a value, too.
-        for (Value &index : indices)
-          if (!index)
-            index = indices.back();
-        Materializer values(b, loc, exprs, indices);
+        Materializer values(b, loc, exprs,
+                            createLoopIndices(b, loc, exprs, loops));
         return values.get(expr);
       });
 }

@@ -121,7 +121,7 @@ mlir::posenc::raise::getSinusoidalAngles(ArrayRef<const Expr *> angles,
     reason = llvm::formatv("its angles are {0}", type).str();
     return std::nullopt;
   }
-  // Of a single pair, the angle may be the position.
+  // The angle of a table with a single pair may be the position itself.
   bool isSingle = angles.size() == 2;
   const Expr *candidate = angles.back();
   bool isProduct = false;

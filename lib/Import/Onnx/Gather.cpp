@@ -34,7 +34,7 @@ static SmallVector<Value> createIndices(Scalars &s, int64_t first,
 }
 
 namespace {
-/// How elements of a tensor become indices of a dimension.
+/// The conversion of tensor elements to indices of a dimension.
 struct IndexForm {
   Value size;
   NegativeIndex negative;

@@ -119,8 +119,10 @@ public:
   /// Has the location of the current node.
   ImplicitLocOpBuilder builder;
   SizeTable sizes;
-  /// What has been asserted of pairs of sizes.
+  /// A relation between two sizes that the function asserts. Broadcast: the
+  /// left size is the right one or 1.
   enum class SizeCheck { Equal, AtMost, Broadcast };
+  /// The assertions that exist.
   std::set<std::tuple<SizeCheck, Size, Size>> checkedSizes;
   TensorReader reader;
   const Model &model;

@@ -108,7 +108,8 @@ Tensor slice(NodeImporter &node, Tensor &tensor, ArrayRef<Size> offsets,
 /// Joins at least one tensor, of equal type but for `axis`.
 FailureOr<Tensor> concat(NodeImporter &node, ArrayRef<Tensor *> tensors,
                          int64_t axis);
-/// What negative indices are: counted from the end, errors, or 0.
+/// The treatment of negative indices: they count from the end, fail, or read
+/// index 0.
 enum class NegativeIndex { Wraps, Fails, IsZero };
 /// Returns the parts of the data at indices of any shape along the axis, which
 /// the dimensions of the indices replace. Calls fail if an index is out of
