@@ -221,6 +221,18 @@ FailureOr<bool> onnx::hasPast(NodeImporter &node, unsigned past) {
   return true;
 }
 
+FailureOr<Tensor> onnx::setHeadSize(NodeImporter &node, Tensor &cache,
+                                    const Size &width) {
+  if (!requireEqual(node, cache.shape[3], width))
+    return node.emitError() << "the heads of past keys and values have another "
+                               "size than those of new ones";
+  if (cache.shape[3].getConstant() || !width.getConstant())
+    return cache;
+  SmallVector<Size> shape = cache.shape;
+  shape[3] = width;
+  return createTensor(node, node.getValue(cache), shape);
+}
+
 LogicalResult onnx::appendToPast(NodeImporter &node, AttentionParts &parts,
                                  unsigned past) {
   FailureOr<bool> isGiven = hasPast(node, past);

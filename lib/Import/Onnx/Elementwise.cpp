@@ -272,7 +272,7 @@ static LogicalResult importCast(NodeImporter &node) {
   } else {
     int64_t number = node.getInt("to", 0);
     type = getElementType(node.getContext(), number);
-    if (!type)
+    if (!type || isCode(type))
       return node.emitError() << "element type " << describeDataType(number)
                               << " is not supported";
   }

@@ -299,7 +299,12 @@ static LogicalResult appendToCaches(NodeImporter &node, GroupQuery &group,
                                     const Tensor &total) {
   AttentionParts &parts = group.parts;
   Tensor *rows[] = {&parts.key, &parts.value};
-  Tensor caches[] = {node.getInput(3), node.getInput(4)};
+  Tensor caches[2];
+  for (unsigned i : {0, 1})
+    if (failed(assign(caches[i], setHeadSize(node, node.getInput(3 + i),
+                                             rows[i]->shape[3]))))
+      return failure();
+  Tensor past[] = {caches[0], caches[1]};
   if (!requireEqual(node, caches[1].shape[2], group.pastRows))
     return node.emitError() << "past keys and values differ in length";
   // Later calls have no padding: the rows of one sequence are where they
@@ -323,7 +328,7 @@ static LogicalResult appendToCaches(NodeImporter &node, GroupQuery &group,
     writeRows(node, group, caches);
   for (unsigned i : {0, 1}) {
     node.setOutput(1 + i, caches[i]);
-    *rows[i] = group.hasNewKeys ? caches[i] : node.getInput(3 + i);
+    *rows[i] = group.hasNewKeys ? caches[i] : past[i];
   }
   parts.headMajorKeys = true;
   return success();

@@ -44,6 +44,7 @@ Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
   addMoveOperators(table);
   addNormOperators(table);
   addProductOperators(table);
+  addQuantizedOperators(table);
   addReductionOperators(table);
   addRotaryOperators(table);
   addBinaryOperators(table);
@@ -88,7 +89,7 @@ RankedTensorType Importer::getType(ArrayRef<Size> shape, Type element) {
   SmallVector<int64_t> dims;
   for (const Size &size : shape)
     dims.push_back(size.getConstant().value_or(ShapedType::kDynamic));
-  return RankedTensorType::get(dims, element);
+  return RankedTensorType::get(dims, getStorageType(element));
 }
 
 Value Importer::getValue(Tensor &tensor) {
@@ -122,27 +123,29 @@ Value Importer::getValue(Tensor &tensor) {
 
 /// Returns the elements of a constant as sizes, if it is a small integer or
 /// bool tensor of rank 0 or 1.
-static std::optional<SmallVector<Size>> getElements(DenseElementsAttr attr) {
+static std::optional<SmallVector<Size>> getElements(DenseElementsAttr attr,
+                                                    Type element) {
   RankedTensorType type = cast<RankedTensorType>(attr.getType());
-  auto integer = dyn_cast<IntegerType>(type.getElementType());
+  auto integer = dyn_cast<IntegerType>(element);
   if (!integer || type.getRank() > 1 ||
       type.getNumElements() > kMaxKnownElements)
     return std::nullopt;
   SmallVector<Size> elements;
   for (const APInt &value : attr.getValues<APInt>())
-    elements.push_back(integer.getWidth() == 1 ? value.getZExtValue()
-                                               : value.getSExtValue());
+    elements.push_back(integer.getWidth() == 1 || integer.isUnsigned()
+                           ? value.getZExtValue()
+                           : value.getSExtValue());
   return elements;
 }
 
-Tensor onnx::createConstant(DenseElementsAttr attr) {
+Tensor onnx::createConstant(DenseElementsAttr attr, Type element) {
   Tensor tensor;
   auto type = cast<RankedTensorType>(attr.getType());
-  tensor.element = type.getElementType();
+  tensor.element = element ? element : type.getElementType();
   tensor.shape = llvm::map_to_vector(type.getShape(),
                                      [](int64_t size) { return Size(size); });
   tensor.constant = attr;
-  tensor.elements = getElements(attr);
+  tensor.elements = getElements(attr, tensor.element);
   return tensor;
 }
 
@@ -181,7 +184,7 @@ LogicalResult Importer::addInputs(func::FuncOp function) {
     if (!input.isTensor)
       return fail("only tensors are supported");
     Type element = getElementType(builder.getContext(), input.type);
-    if (!element)
+    if (!element || isCode(element))
       return fail("element type " + describeDataType(input.type) +
                   " is not supported");
     if (!input.hasShape)
@@ -248,7 +251,8 @@ LogicalResult Importer::addInitializers() {
         reader.read(proto, [&] { return mlir::emitError(fileLoc); });
     if (!attr)
       return failure();
-    define(proto.name, createConstant(attr));
+    Type element = getElementType(builder.getContext(), proto.type);
+    define(proto.name, createConstant(attr, element));
   }
   return success();
 }
@@ -263,6 +267,10 @@ LogicalResult Importer::addOutputs(func::FuncOp function) {
     if (!tensor)
       return mlir::emitError(fileLoc)
              << "no node computes output '" << shorten(output.name) << "'";
+    if (isCode(tensor->element))
+      return mlir::emitError(fileLoc)
+             << "output '" << shorten(output.name) << "' has elements of type "
+             << tensor->element << ", which is not supported";
     results.push_back(getValue(*tensor));
   }
   func::ReturnOp::create(builder, results);
@@ -367,8 +375,15 @@ LogicalResult Importer::importNode(const Node &node) {
   for (auto [number, input] : llvm::enumerate(node.inputs)) {
     if (input.empty() && number < entry.minInputs)
       return fail("input " + Twine(number) + " is missing");
-    if (!input.empty() && !find(input))
+    if (input.empty())
+      continue;
+    Tensor *tensor = find(input);
+    if (!tensor)
       return fail("no earlier node computes input '" + shorten(input) + "'");
+    if (isCode(tensor->element) && entry.codeUse == CodeUse::Refused)
+      return mlir::emitError(loc)
+             << "input " << number << " has elements of type "
+             << tensor->element << ", which this operator does not support";
   }
   for (auto [number, output] : llvm::enumerate(node.outputs)) {
     if (isRead(output) && number >= entry.maxOutputs)
@@ -379,6 +394,8 @@ LogicalResult Importer::importNode(const Node &node) {
   NodeImporter importer(*this, node);
   if (failed(entry.import(importer)) || failed(importer.checkAttributes()))
     return failure();
+  if (entry.codeUse == CodeUse::Moved && importer.hasOutput(0))
+    find(node.outputs[0])->element = find(node.inputs[0])->element;
   for (StringRef output : node.outputs) {
     if (!isRead(output))
       continue;

@@ -30,6 +30,8 @@ namespace mlir::posenc::onnx {
 
 /// A value of the graph.
 struct Tensor {
+  /// Codes (integers that are unsigned or have 4 or 16 bits) are in memory as
+  /// getStorageType() says.
   Type element;
   SmallVector<Size> shape;
   /// Null until getValue() creates it, if `constant` or `elements` is known.
@@ -57,11 +59,21 @@ constexpr int64_t kNewestOpset = 28;
 
 class NodeImporter;
 
+/// What an operator does with inputs that are codes, whose type is not that of
+/// their values in the function: most operators would compute wrong results.
+enum class CodeUse {
+  Refused,
+  /// The result has the elements of the first input, as they are in memory.
+  Moved,
+  Read
+};
+
 /// How an operator is imported.
 struct Operator {
   /// The first `minInputs` inputs are required.
   unsigned minInputs, maxInputs, maxOutputs;
   LogicalResult (*import)(NodeImporter &node);
+  CodeUse codeUse = CodeUse::Refused;
 };
 
 /// Operators by name; those of another domain than the default one have the
@@ -76,6 +88,7 @@ void addMicrosoftOperators(OperatorTable &table);
 void addMoveOperators(OperatorTable &table);
 void addNormOperators(OperatorTable &table);
 void addProductOperators(OperatorTable &table);
+void addQuantizedOperators(OperatorTable &table);
 void addReductionOperators(OperatorTable &table);
 void addRotaryOperators(OperatorTable &table);
 void addBinaryOperators(OperatorTable &table);
@@ -88,7 +101,7 @@ public:
   TensorReader(MLIRContext *context, ArrayRef<std::string> folders)
       : context(context), folders(folders) {}
 
-  /// Returns null after an error.
+  /// Returns the elements, of the storage type, or null after an error.
   DenseElementsAttr read(const TensorProto &proto,
                          llvm::function_ref<InFlightDiagnostic()> emitError);
 
@@ -105,6 +118,12 @@ private:
 
 /// Returns the type of elements, or null if it is not supported.
 Type getElementType(MLIRContext *context, int64_t type);
+/// Returns the type that elements have in memory: integers are signless, and
+/// those of 4 bits have a byte each. For other types, it is the type itself.
+Type getStorageType(Type element);
+/// Whether elements are codes: their storage type does not say what they mean,
+/// or only quantization uses them. False for null.
+bool isCode(Type element);
 /// Describes a number of TensorProto.DataType.
 std::string describeDataType(int64_t type);
 

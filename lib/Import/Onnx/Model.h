@@ -46,6 +46,8 @@ enum class DataType : int64_t {
   Uint32 = 12,
   Uint64 = 13,
   BFloat16 = 16,
+  Uint4 = 21,
+  Int4 = 22,
 };
 
 /// A TensorProto.

@@ -341,11 +341,11 @@ static LogicalResult importTile(NodeImporter &node) {
 }
 
 void onnx::addMoveOperators(OperatorTable &table) {
-  table["Reshape"] = {1, 2, 1, importReshape};
-  table["Flatten"] = {1, 1, 1, importFlatten};
-  table["Unsqueeze"] = {1, 2, 1, importUnsqueeze};
-  table["Squeeze"] = {1, 2, 1, importSqueeze};
-  table["Transpose"] = {1, 1, 1, importTranspose};
+  table["Reshape"] = {1, 2, 1, importReshape, CodeUse::Moved};
+  table["Flatten"] = {1, 1, 1, importFlatten, CodeUse::Moved};
+  table["Unsqueeze"] = {1, 2, 1, importUnsqueeze, CodeUse::Moved};
+  table["Squeeze"] = {1, 2, 1, importSqueeze, CodeUse::Moved};
+  table["Transpose"] = {1, 1, 1, importTranspose, CodeUse::Moved};
   table["Concat"] = {1, 1024, 1, importConcat};
   table["Split"] = {1, 2, 1024, importSplit};
   table["Expand"] = {2, 2, 1, importExpand};

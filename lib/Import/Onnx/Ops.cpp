@@ -80,7 +80,8 @@ std::optional<Tensor> onnx::createResults(NodeImporter &node, Type element,
 
 Value onnx::createEmpty(NodeImporter &node, ArrayRef<Size> shape,
                         Type element) {
-  return tensor::EmptyOp::create(node, node.getMixed(shape), element);
+  return tensor::EmptyOp::create(node, node.getMixed(shape),
+                                 getStorageType(element));
 }
 
 Value onnx::createScalar(ImplicitLocOpBuilder &b, Type type, double value) {

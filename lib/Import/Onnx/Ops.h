@@ -24,7 +24,9 @@
 
 namespace mlir::posenc::onnx {
 
-Tensor createConstant(DenseElementsAttr attr);
+/// Returns a constant, whose elements are those of the attribute unless the
+/// storage type of `element` is.
+Tensor createConstant(DenseElementsAttr attr, Type element = Type());
 /// Returns a tensor with the value, whose type is changed by tensor.cast to
 /// that of the shape.
 Tensor createTensor(NodeImporter &node, Value value, ArrayRef<Size> shape);

@@ -142,8 +142,8 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
   if (shape.empty())
     value =
         castTo(node, value,
-               RankedTensorType::get(SmallVector<int64_t>(tensor.getRank(), 1),
-                                     tensor.element));
+               node.graph.getType(SmallVector<Size>(tensor.getRank(), Size(1)),
+                                  tensor.element));
   if (collapsed.size() != static_cast<size_t>(sourceType.getRank()))
     value = tensor::CollapseShapeOp::create(node, middle, value, collapsed);
   value = castTo(node, value, needed);

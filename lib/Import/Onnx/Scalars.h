@@ -45,6 +45,10 @@ public:
   Value min(Value x, Value y) {
     return createByType<arith::MinimumFOp, arith::MinSIOp>(*this, x, y);
   }
+  /// x * y + z, rounded once.
+  Value fma(Value x, Value y, Value z) {
+    return math::FmaOp::create(*this, x, y, z);
+  }
   Value div(Value x, Value y) { return arith::DivFOp::create(*this, x, y); }
   Value neg(Value x) { return arith::NegFOp::create(*this, x); }
   Value exp(Value x) { return math::ExpOp::create(*this, x); }

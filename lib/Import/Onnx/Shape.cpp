@@ -54,7 +54,8 @@ static LogicalResult importConstant(NodeImporter &node) {
         *value->tensor, [&] { return node.emitError(); });
     if (!attr)
       return failure();
-    return node.setResult(createConstant(attr));
+    return node.setResult(createConstant(
+        attr, getElementType(node.getContext(), value->tensor->type)));
   }
   if (const AttributeProto *value = node.getAttribute("value_int"))
     return create(-1, node.getI64Type(), [&](int64_t) {
@@ -102,6 +103,11 @@ static LogicalResult importConstantOfShape(NodeImporter &node) {
   DenseElementsAttr value = DenseElementsAttr::get(
       RankedTensorType::get({1}, node.getF32Type()), 0.0f);
   if (const AttributeProto *attribute = node.getAttribute("value")) {
+    if (attribute->tensor &&
+        isCode(getElementType(node.getContext(), attribute->tensor->type)))
+      return node.emitError()
+             << "element type " << describeDataType(attribute->tensor->type)
+             << " is not supported";
     if (attribute->tensor)
       value = node.graph.reader.read(*attribute->tensor,
                                      [&] { return node.emitError(); });
@@ -288,6 +294,6 @@ void onnx::addShapeOperators(OperatorTable &table) {
   table["EyeLike"] = {1, 1, 1, importEyeLike};
   table["OneHot"] = {3, 3, 1, importOneHot};
   table["Range"] = {3, 3, 1, importRange};
-  table["Identity"] = {1, 1, 1, importIdentity};
+  table["Identity"] = {1, 1, 1, importIdentity, CodeUse::Moved};
   table["Dropout"] = {1, 3, 1, importDropout};
 }

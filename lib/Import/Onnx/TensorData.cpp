@@ -35,16 +35,45 @@ Type onnx::getElementType(MLIRContext *context, int64_t type) {
     return builder.getI8Type();
   case DataType::Bool:
     return builder.getI1Type();
+  case DataType::Int4:
+    return builder.getIntegerType(4);
+  case DataType::Int16:
+    return builder.getI16Type();
+  case DataType::Uint4:
+    return builder.getIntegerType(4, /*isSigned=*/false);
+  case DataType::Uint8:
+    return builder.getIntegerType(8, /*isSigned=*/false);
+  case DataType::Uint16:
+    return builder.getIntegerType(16, /*isSigned=*/false);
   default:
     return Type();
   }
 }
 
+bool onnx::isCode(Type element) {
+  auto integer = dyn_cast_or_null<IntegerType>(element);
+  return integer && (integer.isUnsigned() || integer.getWidth() == 4 ||
+                     integer.getWidth() == 16);
+}
+
+Type onnx::getStorageType(Type element) {
+  if (!isCode(element))
+    return element;
+  return IntegerType::get(element.getContext(),
+                          std::max(element.getIntOrFloatBitWidth(), 8u));
+}
+
 std::string onnx::describeDataType(int64_t type) {
   static constexpr StringLiteral names[] = {
-      "undefined", "float",  "uint8",     "int8",       "uint16",  "int16",
-      "int32",     "int64",  "string",    "bool",       "float16", "double",
-      "uint32",    "uint64", "complex64", "complex128", "bfloat16"};
+      "undefined",      "float",      "uint8",
+      "int8",           "uint16",     "int16",
+      "int32",          "int64",      "string",
+      "bool",           "float16",    "double",
+      "uint32",         "uint64",     "complex64",
+      "complex128",     "bfloat16",   "float8e4m3fn",
+      "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
+      "uint4",          "int4",       "float4e2m1",
+      "float8e8m0",     "uint2",      "int2"};
   if (type >= 0 && type < static_cast<int64_t>(std::size(names)))
     return names[type].str();
   return "number " + std::to_string(type);
@@ -143,6 +172,20 @@ static DenseElementsAttr convert(RankedTensorType type, ArrayRef<Source> from) {
                            values.size() * sizeof(T)));
 }
 
+/// Returns the elements of 4 bits of packed bytes, a byte each: the lower half
+/// of a byte first.
+static DenseElementsAttr unpackHalves(RankedTensorType type, bool isSigned,
+                                      StringRef bytes) {
+  SmallVector<char> values;
+  int64_t count = type.getNumElements();
+  values.reserve(count);
+  for (int64_t i = 0; i < count; ++i) {
+    int value = (bytes[i / 2] >> (i % 2 * 4)) & 15;
+    values.push_back(isSigned && value > 7 ? value - 16 : value);
+  }
+  return DenseElementsAttr::getFromRawBuffer(type, values);
+}
+
 /// Returns the attribute of elements in typed fields; null if a field does not
 /// have as many elements as the tensor.
 static DenseElementsAttr convertFields(RankedTensorType type,
@@ -195,8 +238,11 @@ TensorReader::read(const TensorProto &proto,
                 " is not supported");
   if (proto.dims.size() > kMaxRank)
     return fail("it has more than " + Twine(kMaxRank) + " dimensions");
+  Type storage = getStorageType(element);
+  bool isHalf = storage.getIntOrFloatBitWidth() == 8 &&
+                element.getIntOrFloatBitWidth() == 4;
   int64_t bytes =
-      element.isInteger(1) ? 1 : element.getIntOrFloatBitWidth() / 8;
+      element.isInteger(1) ? 1 : storage.getIntOrFloatBitWidth() / 8;
   for (int64_t size : proto.dims) {
     if (size < 0)
       return fail("size " + Twine(size) + " is negative");
@@ -208,14 +254,22 @@ TensorReader::read(const TensorProto &proto,
   if (numBytes > kMaxOnnxBytes)
     return fail("constants are larger than " + Twine(kMaxOnnxBytes >> 30) +
                 " GiB");
-  auto type = RankedTensorType::get(proto.dims, element);
+  auto type = RankedTensorType::get(proto.dims, storage);
+  if (isHalf)
+    bytes = (bytes + 1) / 2;
   if (bytes == 0)
     return DenseElementsAttr::get(type, ArrayRef<mlir::Attribute>());
   std::optional<StringRef> raw = proto.raw;
   if (proto.isExternal && !(raw = readExternal(proto, emitError)))
     return nullptr;
+  std::string packed;
+  if (!raw && isHalf && proto.ints.size() == static_cast<uint64_t>(bytes)) {
+    packed.assign(proto.ints.begin(), proto.ints.end());
+    raw = packed;
+  }
   if (!raw) {
-    if (DenseElementsAttr attr = convertFields(type, proto))
+    DenseElementsAttr attr = isHalf ? nullptr : convertFields(type, proto);
+    if (attr)
       return attr;
     return fail("expected " + Twine(type.getNumElements()) +
                 " elements of type " + describeDataType(proto.type));
@@ -223,6 +277,8 @@ TensorReader::read(const TensorProto &proto,
   if (raw->size() != static_cast<uint64_t>(bytes))
     return fail("expected " + Twine(bytes) + " bytes, found " +
                 Twine(raw->size()));
+  if (isHalf)
+    return unpackHalves(type, !element.isUnsignedInteger(), *raw);
   if (element.isInteger(1)) {
     SmallVector<bool> values;
     for (char byte : *raw)

@@ -45,6 +45,25 @@ def group(tokens, past, **attributes):
                  [tensor("t", "i32", [1], [7])])
 
 
+def codes(scales=4, kind="f32", b="u8", extra=(), names=(), **attributes):
+    """MatMulNBits of 32 x 4."""
+    keys = {"K": 32, "N": 4, "block_size": 32, **attributes}
+    return model([node("MatMulNBits", ["a", "b", "s", *names], ["y"], "com.microsoft",
+                       **keys)], {"a": ("f32", [1, 32]), **dict(extra)}, ["y"],
+                 [tensor("b", b, [4, 1, 16], raw=bytes(64)),
+                  tensor("s", kind, [scales], raw=bytes(scales * (4 if kind == "f32"
+                                                                  else 2)))])
+
+
+def rows(bits=4, **attributes):
+    """GatherBlockQuantized of 4 x 32."""
+    return model([node("GatherBlockQuantized", ["b", "i", "s"], ["y"], "com.microsoft",
+                       bits=bits, **attributes)], {"i": ("i64", [2])}, ["y"],
+                 [tensor("b", "u8", [4, 16], raw=bytes(64)),
+                  tensor("s", "f32", [4, 1], [1.0] * 4)])
+
+
+NBITS, ROWS = "com.microsoft.MatMulNBits 'y': ", "com.microsoft.GatherBlockQuantized 'y': "
 CASES = {
     # The bytes.
     "truncated": (good[:-9], "expected an ONNX model: the file is damaged"),
@@ -75,8 +94,40 @@ CASES = {
              "tensor 'w': it is larger than 8 GiB"),
     "size": (model([], X, ["w"], [tensor("w", "f32", [-1], raw=b"")]),
              "tensor 'w': size -1 is negative"),
-    "type": (model([], X, ["w"], [tensor("w", "u8", [1], raw=b"0")]),
-             "tensor 'w': element type uint8 is not supported"),
+    "type": (model([], X, ["w"], [tensor("w", "u64", [1], raw=bytes(8))]),
+             "tensor 'w': element type uint64 is not supported"),
+    "code-input": (model([ADD], {"x": ("u8", [1])}, ["y"]),
+                   "input 'x': element type uint8 is not supported"),
+    "code-output": (model([], X, ["w"], [tensor("w", "u8", [1], raw=b"0")]),
+                    "output 'w' has elements of type 'ui8', which is not supported"),
+    "code-operator": (
+        model([node("Identity", ["w"], ["v"]), node("Add", ["v", "v"], ["y"])], X, ["y"],
+              [tensor("w", "u8", [1], raw=b"0")]),
+        "Add 'y': input 0 has elements of type 'ui8', which this operator does not"),
+    "halves": (model([], X, ["w"], [tensor("w", "i4", [5], raw=b"00")]),
+               "tensor 'w': expected 3 bytes, found 2"),
+    # Codes.
+    "bits": (codes(bits=3), NBITS + "'bits' is 3, expected 2, 4 or 8"),
+    "block": (codes(block_size=24), NBITS + "'block_size' is 24, expected a power of two"),
+    "level": (codes(accuracy_level=5), NBITS + "'accuracy_level' is 5, expected 0 to 4"),
+    "prepacked": (codes(weight_prepacked=1),
+                  NBITS + "attribute 'weight_prepacked' is not supported"),
+    "depth": (codes(K=64), NBITS + "expected 128 bytes of weights, found 64"),
+    "scales": (codes(3), NBITS + "expected 4 scales, found 3"),
+    "scale-type": (codes(kind="f16"), NBITS + "the scales have another type"),
+    "weight-type": (codes(b="i8"), NBITS + "expected weights of type uint8, found 'i8'"),
+    "order-of-groups": (codes(names=["", "g"], extra={"g": ("i32", [32])}),
+                        NBITS + "input g_idx is not supported"),
+    "zeros": (codes(names=["z"], extra={"z": ("f32", [4])}),
+              NBITS + "the zero points must be constant"),
+    "zero-type": (codes(names=["z"], extra={"z": ("i8", [4])}),
+                  NBITS + "zero points have type 'i8', expected uint8"),
+    "bias": (codes(names=["", "", "z"], extra={"z": ("f32", [3])}),
+             NBITS + "expected a bias of 4 elements"),
+    "rows-axis": (rows(gather_axis=1, quantize_axis=0, block_size=16),
+                  ROWS + "only rows of matrices are supported"),
+    "rows-blocks": (rows(block_size=64), ROWS + "rows of 32 codes are no multiple"),
+    "rows-scales": (rows(block_size=16), ROWS + "expected 2 scales for each row"),
     # External data is inside of the model's folder.
     "parent": (external(location="../outside/data"), "outside of the model's folder"),
     "absolute": (external(location=os.path.abspath("outside/data")),

@@ -101,3 +101,10 @@ write("pairs.onnx", [
       {"x": ("f32", ["m", "n"]), "p": ("i32", ["k"])}, ["u", "v", "z"],
       [tensor("zero", "i64", [], [0]), tensor("one", "i64", [], [1]),
        tensor("last", "i64", [1], [-1])])
+
+# A product with codes of 4 bits, in panels of 64 columns.
+write("codes.onnx", [
+    node("MatMulNBits", ["x", "codes", "scales"], ["y"], "com.microsoft", K=64, N=128,
+         bits=4, block_size=32)], {"x": ("f16", ["n", 64])}, ["y"],
+      [tensor("codes", "u8", [128, 2, 16], raw=bytes(i % 251 for i in range(128 * 32))),
+       tensor("scales", "f16", [128, 2], [1.0] * 256)])

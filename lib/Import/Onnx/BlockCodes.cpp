@@ -1,0 +1,201 @@
+//===- BlockCodes.cpp - products with matrices of few bits ----------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A product is two operations, which posenc-tile-block-sums tiles together:
+//
+//   partial[m, panel, block, n] = sum over the block of a * (code - zero point)
+//   result[m, panel, n] = sum over blocks of partial * scale
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockCodes.h"
+#include "Scalars.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::onnx;
+
+/// Columns of a panel: a cache line of bytes, and four vectors of AVX-512.
+static constexpr int64_t kPanelColumns = 64;
+
+Value onnx::unpackCode(Scalars &s, Value byte, unsigned bits, Value firstBit) {
+  Type i32 = s.getI32Type();
+  Value code = arith::ExtUIOp::create(s, i32, byte);
+  if (bits < 8) {
+    code = arith::ShRUIOp::create(s, code, firstBit);
+    code =
+        arith::AndIOp::create(s, code, createScalar(s, i32, (1 << bits) - 1));
+  }
+  return arith::SIToFPOp::create(s, s.getF32Type(), code);
+}
+
+/// Moves elements of `width` bytes, columns x blocks, to panels x blocks x
+/// columns of a panel. Columns beyond the last one are 0.
+static Tensor moveToPanels(ArrayRef<char> bytes, Type element,
+                           const BlockCodes &matrix) {
+  int64_t blocks = matrix.getNumBlocks();
+  int64_t panels = llvm::divideCeil(matrix.columns, kPanelColumns);
+  size_t width = element.getIntOrFloatBitWidth() / 8;
+  // A splat has one element.
+  size_t step = bytes.size() == width ? 0 : width;
+  std::vector<char> moved(panels * blocks * kPanelColumns * width);
+  for (int64_t column = 0; column < matrix.columns; ++column)
+    for (int64_t block = 0; block < blocks; ++block) {
+      int64_t to = (column / kPanelColumns * blocks + block) * kPanelColumns +
+                   column % kPanelColumns;
+      std::memcpy(&moved[to * width], &bytes[(column * blocks + block) * step],
+                  width);
+    }
+  auto type = RankedTensorType::get({panels, blocks, kPanelColumns}, element);
+  return createConstant(DenseElementsAttr::getFromRawBuffer(type, moved));
+}
+
+/// Packs the codes into panels.
+static Tensor packCodes(NodeImporter &node, const BlockCodes &matrix) {
+  int64_t blocks = matrix.getNumBlocks(), parts = 8 / matrix.bits;
+  int64_t panels = llvm::divideCeil(matrix.columns, kPanelColumns);
+  int64_t bytes = matrix.blockSize / parts;
+  std::vector<char> packed(panels * blocks * bytes * kPanelColumns);
+  for (int64_t column = 0; column < matrix.columns; ++column)
+    for (int64_t block = 0; block < blocks; ++block) {
+      const uint8_t *from =
+          &matrix.codes[(column * blocks + block) * matrix.blockSize];
+      char *to = &packed[(column / kPanelColumns * blocks + block) * bytes *
+                             kPanelColumns +
+                         column % kPanelColumns];
+      for (int64_t i = 0; i < bytes; ++i)
+        for (int64_t part = 0; part < parts; ++part)
+          to[i * kPanelColumns] |= from[part * bytes + i]
+                                   << (part * matrix.bits);
+    }
+  auto type = RankedTensorType::get({panels, blocks, bytes, kPanelColumns},
+                                    node.getI8Type());
+  return createConstant(DenseElementsAttr::getFromRawBuffer(type, packed));
+}
+
+/// Adds zeros to the last dimension of a matrix.
+static FailureOr<Tensor> padColumns(NodeImporter &node, Tensor &matrix,
+                                    int64_t count) {
+  if (count == 0)
+    return matrix;
+  SmallVector<Size> shape{matrix.shape[0], Size(count)};
+  Tensor zeros = createTensor(
+      node, createFilled(node, shape, matrix.element, /*value=*/0), shape);
+  return concat(node, {&matrix, &zeros}, 1);
+}
+
+/// Sums the products of rows (m, blocks, blockSize) and codes in each block:
+/// (m, panels, blocks, columns of a panel).
+static Tensor sumBlocks(NodeImporter &node, Tensor &rows,
+                        const BlockCodes &matrix) {
+  Type f32 = node.getF32Type();
+  Tensor codes = packCodes(node, matrix);
+  int64_t parts = 8 / matrix.bits, bytes = matrix.blockSize / parts;
+  MLIRContext *context = node.getContext();
+  AffineExpr m, panel, block, n, k;
+  bindDims(context, m, panel, block, n, k);
+  auto getMap = [&](ArrayRef<AffineExpr> results) {
+    return AffineMap::get(5, 0, results, context);
+  };
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  for (int64_t part = 0; part < parts; ++part) {
+    SmallVector<Size> shape = rows.shape;
+    shape[2] = bytes;
+    Tensor slice = onnx::slice(node, rows, {0, 0, part * bytes}, shape);
+    inputs.push_back(node.getValue(slice));
+    maps.push_back(getMap({m, block, k}));
+  }
+  inputs.push_back(node.getValue(codes));
+  maps.push_back(getMap({panel, block, k, n}));
+  Tensor zeroPoints;
+  bool hasZeroPoints = true;
+  if (matrix.floatZeroPoints)
+    zeroPoints = moveToPanels(matrix.floatZeroPoints.getRawData(),
+                              matrix.floatZeroPoints.getElementType(), matrix);
+  else if (!matrix.zeroPoints.empty())
+    zeroPoints = moveToPanels(
+        ArrayRef(reinterpret_cast<const char *>(matrix.zeroPoints.data()),
+                 matrix.zeroPoints.size()),
+        node.getI8Type(), matrix);
+  else
+    hasZeroPoints = false;
+  if (hasZeroPoints) {
+    inputs.push_back(node.getValue(zeroPoints));
+    maps.push_back(getMap({panel, block, n}));
+  }
+  maps.push_back(getMap({m, panel, block, n}));
+  SmallVector<Size> shape{rows.shape[0], codes.shape[0], codes.shape[1],
+                          kPanelColumns};
+  Value init = createFilled(node, shape, f32, 0);
+  SmallVector<utils::IteratorType> loops(5, utils::IteratorType::parallel);
+  loops.back() = utils::IteratorType::reduction;
+  return createGeneric(
+      node, inputs, init, maps, loops, shape, [&](Scalars &s, ValueRange args) {
+        Value byte = args[parts], sum = args.back();
+        Value zero = s.get(matrix.zeroPoint);
+        if (hasZeroPoints) {
+          Value given = args[parts + 1];
+          zero = zeroPoints.isFloat()
+                     ? s.convert(given)
+                     : unpackCode(s, given, 8, /*firstBit=*/Value());
+        }
+        for (int64_t part = 0; part < parts; ++part) {
+          Value firstBit = createScalar(s, s.getI32Type(), part * matrix.bits);
+          Value code = unpackCode(s, byte, matrix.bits, firstBit);
+          sum = s.fma(args[part], s.sub(code, zero), sum);
+        }
+        return sum;
+      });
+}
+
+FailureOr<Tensor> onnx::multiplyCodes(NodeImporter &node, Tensor left,
+                                      const BlockCodes &right) {
+  Type f32 = node.getF32Type();
+  if (left.shape.empty() || !requireEqual(node, left.shape.back(), right.depth))
+    return node.emitError()
+           << "expected rows of " << right.depth << " elements";
+  SmallVector<Size> shape(left.shape);
+  shape.back() = right.columns;
+  Size rows = getProduct(ArrayRef(left.shape).drop_back());
+  int64_t blocks = right.getNumBlocks();
+  left = convertTensor(node, left, f32);
+  if (failed(assign(left, reshape(node, left, {rows, Size(right.depth)}))) ||
+      failed(assign(left, padColumns(node, left,
+                                     blocks * right.blockSize - right.depth))))
+    return failure();
+  if (failed(
+          assign(left, reshape(node, left,
+                               {rows, Size(blocks), Size(right.blockSize)}))))
+    return failure();
+  Tensor partial = sumBlocks(node, left, right);
+  Tensor scales = moveToPanels(right.scales.getRawData(),
+                               right.scales.getElementType(), right);
+  MLIRContext *context = node.getContext();
+  AffineExpr m, panel, n, block;
+  bindDims(context, m, panel, n, block);
+  auto getMap = [&](ArrayRef<AffineExpr> results) {
+    return AffineMap::get(4, 0, results, context);
+  };
+  SmallVector<Size> panels{rows, scales.shape[0], kPanelColumns};
+  SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
+  loops.back() = utils::IteratorType::reduction;
+  Tensor result =
+      createGeneric(node, {node.getValue(partial), node.getValue(scales)},
+                    createFilled(node, panels, f32, 0),
+                    {getMap({m, panel, block, n}), getMap({panel, block, n}),
+                     getMap({m, panel, n})},
+                    loops, panels, [](Scalars &s, ValueRange args) {
+                      return s.fma(args[0], s.convert(args[1]), args[2]);
+                    });
+  Size all = scales.shape[0] * kPanelColumns;
+  if (failed(assign(result, reshape(node, result, {rows, all}))))
+    return failure();
+  result = slice(node, result, {0, 0}, {rows, Size(right.columns)});
+  return reshape(node, result, shape);
+}

@@ -1,0 +1,60 @@
+//===- BlockCodes.h - matrices of few bits --------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A quantized matrix stays packed in the library. Codes are constants of bytes
+// in the order in which a product reads them:
+//
+//   panels x blocks x bytes of a block x 64 columns
+//
+// A byte has 8 / bits codes of one column. Those in its lowest bits are the
+// first part of the block, and so on, so each part of a block multiplies
+// consecutive elements of a row. Scales and zero points are panels x blocks x
+// 64 columns.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_IMPORT_ONNX_BLOCKCODES_H
+#define POSENC_LIB_IMPORT_ONNX_BLOCKCODES_H
+
+#include "Ops.h"
+
+namespace mlir::posenc::onnx {
+
+/// A constant matrix, depth x columns, whose elements are (code - zero point) *
+/// scale. Blocks of consecutive elements of a column have one scale and one
+/// zero point.
+struct BlockCodes {
+  int64_t depth, columns, blockSize;
+  /// Bits of a code: 2, 4 or 8.
+  unsigned bits;
+  /// Unsigned codes, columns x blocks x blockSize; those beyond the depth are
+  /// multiplied by 0.
+  std::vector<uint8_t> codes;
+  /// Elements of a float type, columns x blocks.
+  DenseElementsAttr scales;
+  /// Zero points, columns x blocks: integers of a byte, or floats. If there are
+  /// none, all zero points are `zeroPoint`.
+  std::vector<uint8_t> zeroPoints;
+  DenseElementsAttr floatZeroPoints;
+  double zeroPoint = 0;
+
+  int64_t getNumBlocks() const { return (depth + blockSize - 1) / blockSize; }
+};
+
+/// Multiplies a tensor (..., depth) by a matrix. The elements of the result are
+/// f32: each is a sum over blocks of scaled sums, in f32.
+FailureOr<Tensor> multiplyCodes(NodeImporter &node, Tensor left,
+                                const BlockCodes &right);
+
+/// Returns the unsigned code in the bits of a byte from `firstBit` on, an i32,
+/// as an f32.
+Value unpackCode(Scalars &s, Value byte, unsigned bits, Value firstBit);
+
+} // namespace mlir::posenc::onnx
+
+#endif // POSENC_LIB_IMPORT_ONNX_BLOCKCODES_H
