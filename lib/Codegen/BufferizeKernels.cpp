@@ -60,6 +60,49 @@ static LogicalResult checkLayouts(func::FuncOp function) {
   return success();
 }
 
+/// Makes the writes to destinations visible to the analysis of tensors, which
+/// knows nothing of writes to memrefs. A destination may hold another result
+/// than its own while that is computed, if both begin with the same tensor.
+/// Without the write, the analysis would let that result stay there, although
+/// it is read after the destination has been overwritten.
+static void writeToTensors(func::FuncOp function) {
+  DenseMap<Value, SmallVector<bufferization::ToTensorOp>> tensors;
+  SmallVector<bufferization::MaterializeInDestinationOp> writes;
+  function.walk([&](Operation *op) {
+    if (auto tensor = dyn_cast<bufferization::ToTensorOp>(op);
+        tensor && tensor.getRestrict())
+      tensors[tensor.getBuffer()].push_back(tensor);
+    if (auto write = dyn_cast<bufferization::MaterializeInDestinationOp>(op);
+        write && write->getParentOp() == function &&
+        isa<BaseMemRefType>(write.getDest().getType()) &&
+        isa<BlockArgument>(write.getDest()))
+      writes.push_back(write);
+  });
+  // A value that is returned twice is read from where it has been written.
+  DenseMap<Value, Value> written;
+  for (bufferization::MaterializeInDestinationOp write : writes) {
+    auto known = tensors.find(write.getDest());
+    if (known == tensors.end())
+      continue;
+    ArrayRef<bufferization::ToTensorOp> all = known->second;
+    bufferization::ToTensorOp tensor = all.front();
+    tensor->moveBefore(&function.front(), function.front().begin());
+    for (bufferization::ToTensorOp other : all.drop_front()) {
+      other.replaceAllUsesWith(tensor.getResult());
+      other.erase();
+    }
+    Value source = write.getSource();
+    auto [result, isNew] = written.try_emplace(source);
+    OpBuilder builder(write);
+    auto copy = bufferization::MaterializeInDestinationOp::create(
+        builder, write.getLoc(), isNew ? source : result->second,
+        tensor.getResult());
+    write.getSourceMutable().assign(copy.getResult());
+    if (isNew)
+      result->second = copy.getResult();
+  }
+}
+
 /// Allocates a contiguous buffer and casts it to the layout of `type`.
 static FailureOr<Value> allocate(OpBuilder &builder, Location loc,
                                  MemRefType type, ValueRange sizes,
@@ -114,6 +157,9 @@ struct BufferizeKernels final
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (failed(checkLayouts(function)))
         return signalPassFailure();
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal())
+        writeToTensors(function);
     bufferization::OneShotBufferizationOptions options;
     options.bufferizeFunctionBoundaries = true;
     options.inferFunctionResultLayout = false;
