@@ -75,6 +75,14 @@ static LogicalResult decompose(RewriterBase &rewriter, linalg::SoftmaxOp op) {
   if (element.getWidth() < 32)
     op = widen(rewriter, op);
   rewriter.setInsertionPoint(op);
+  // Upstream's decomposition expects one type, but folded casts may have made
+  // the input's more static than the output's.
+  if (op.getInput().getType() != op.getOutput().getType()) {
+    Value input = tensor::CastOp::create(
+        rewriter, op.getLoc(), op.getOutput().getType(), op.getInput());
+    rewriter.modifyOpInPlace(op,
+                             [&] { op.getInputMutable().assign(input); });
+  }
   FailureOr<SmallVector<Value>> results = op.decomposeOperation(rewriter);
   if (failed(results))
     return op.emitOpError("cannot be decomposed");

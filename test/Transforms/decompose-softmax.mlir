@@ -33,6 +33,17 @@ func.func @f16(%x: tensor<?x8xf16>, %o: tensor<?x8xf16>) -> tensor<?x8xf16> {
   return %r : tensor<?x8xf16>
 }
 
+// Folded casts leave an input whose type is more static than the output's.
+// CHECK-LABEL: func.func @static_input
+// CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>, %{{.*}}: tensor<?x8xf32>
+// CHECK: tensor.cast %[[X]] : tensor<4x8xf32> to tensor<?x8xf32>
+// CHECK-NOT: linalg.softmax
+func.func @static_input(%x: tensor<4x8xf32>, %o: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %r = linalg.softmax dimension(1) ins(%x : tensor<4x8xf32>)
+    outs(%o : tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}
+
 // -----
 
 func.func @memref(%x: memref<?xf32>) {
