@@ -31,7 +31,7 @@ sys.path.insert(0, os.path.join(SOURCE, "test", "locks"))
 import lock_files  # noqa: E402
 
 # Groups of packages, of which each is installed or not.
-OPTIONAL = ["ml_dtypes", "mypy", "matplotlib", "jax", "torch", "torch-mlir"]
+OPTIONAL = ["ml_dtypes", "mypy", "matplotlib", "jax", "torch", "torch-mlir", "onnx"]
 # Bytes that PyTorch with the libraries of CUDA takes while it is installed.
 CUDA_SPACE = 12e9
 # Seconds after which an installation is given up.

@@ -80,8 +80,7 @@ static LogicalResult decompose(RewriterBase &rewriter, linalg::SoftmaxOp op) {
   if (op.getInput().getType() != op.getOutput().getType()) {
     Value input = tensor::CastOp::create(
         rewriter, op.getLoc(), op.getOutput().getType(), op.getInput());
-    rewriter.modifyOpInPlace(op,
-                             [&] { op.getInputMutable().assign(input); });
+    rewriter.modifyOpInPlace(op, [&] { op.getInputMutable().assign(input); });
   }
   FailureOr<SmallVector<Value>> results = op.decomposeOperation(rewriter);
   if (failed(results))

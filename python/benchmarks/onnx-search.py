@@ -1,0 +1,1052 @@
+# ===- onnx-search.py - random ONNX graphs against two judges --------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Compiles random ONNX graphs and compares their results with two judges.
+
+    python python/benchmarks/onnx-search.py --seed=1 --count=1000
+
+needs onnx and onnxruntime. Graph n of a seed depends on the seed and n alone; --only=n
+repeats it. A graph has up to --nodes operators of an opset from 7 to 24, with sizes that
+are constant or dynamic, 0 and 1 among them, and integers at the ends of their types.
+
+The judges are onnx.reference and ONNX Runtime, which evaluate each node on the numbers
+that the generator has already computed. A node whose judges disagree, or that none of
+them can evaluate, is not drawn. All values of the graph are results. If one of them is
+wrong, nodes that it does not need are removed, the remaining graph is written to
+--save, and the search ends with 1. A graph that is refused, while compiling or by an
+error of the call, counts as refused: --verbose prints the reasons.
+
+--fault=NAME changes each graph before it is compiled, where it has an operator that the
+fault is about. Each such graph whose results depend on the change must be reported.
+"""
+
+import argparse
+import collections
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+import onnx
+import onnxruntime
+import posenc
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+FLOATS = {"f32": np.float32, "f16": np.float16, "f64": np.float64}
+INTEGERS = {"i64": np.int64, "i32": np.int32, "i8": np.int8}
+TYPES = {**FLOATS, **INTEGERS, "bool": np.bool_}
+NAMES = {np.dtype(dtype): name for name, dtype in TYPES.items()}
+PROTOS = {name: helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+          for name, dtype in TYPES.items()}
+SIZES = [0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 17]
+MAX_ELEMENTS = 4000
+
+
+class Skip(Exception):
+    """The operator that was drawn does not fit the values that there are."""
+
+
+class Value:
+    """A value of the graph: its name and its numbers.
+
+    `is_exact`: no rounding has taken place, so that a floor, a comparison or a conversion
+    to integers has one right result.
+    """
+
+    def __init__(self, name, array, is_exact):
+        self.name, self.array, self.is_exact = name, array, is_exact
+
+    @property
+    def type(self):
+        return NAMES[self.array.dtype]
+
+    @property
+    def shape(self):
+        return self.array.shape
+
+    @property
+    def rank(self):
+        return self.array.ndim
+
+
+class Judges:
+    """Evaluates one node by onnx.reference and by ONNX Runtime."""
+
+    def __init__(self, opset):
+        self.opset = opset
+
+    def make_model(self, node, inputs):
+        graph = helper.make_graph(
+            [node], "node",
+            [helper.make_tensor_value_info(name, PROTOS[NAMES[x.dtype]], x.shape)
+             for name, x in inputs.items()],
+            [helper.make_empty_tensor_value_info(name) for name in node.output])
+        return make_model(graph, self.opset)
+
+    def evaluate(self, node, inputs):
+        """Returns the results, or raises Skip."""
+        model = self.make_model(node, inputs)
+        try:
+            inferred = onnx.shape_inference.infer_shapes(model, check_type=True,
+                                                         strict_mode=True)
+            onnx.checker.check_model(inferred)
+        except Exception as error:
+            raise Skip(f"invalid: {error}") from None
+        judges = [self.ask_reference, self.ask_runtime]
+        # The reference gives these operators their meaning since opset 13 in any opset.
+        if self.opset < 13 and node.op_type in ("Softmax", "LogSoftmax", "Hardmax"):
+            judges = [self.ask_runtime]
+        results = [judge(inferred, inputs) for judge in judges]
+        results = [result for result in results if result is not None]
+        if not results:
+            raise Skip("no judge knows the node")
+        if len(results) == 2 and not all(
+                agrees(a, b) and a.dtype == b.dtype for a, b in zip(*results)):
+            raise Skip("the judges disagree")
+        if any(x.dtype not in NAMES for x in results[-1]):
+            raise Skip("a type that is not compiled")
+        return results[-1]
+
+    def ask_reference(self, model, inputs):
+        try:
+            return [np.asarray(x) for x in ReferenceEvaluator(model).run(None, inputs)]
+        except Exception:
+            return None
+
+    def ask_runtime(self, model, inputs):
+        try:
+            options = onnxruntime.SessionOptions()
+            options.log_severity_level = 4
+            options.intra_op_num_threads = 1
+            session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+            return session.run(None, inputs)
+        except Exception:
+            return None
+
+
+def make_model(graph, opset):
+    # The IR version that belongs to the opset: judges refuse newer ones.
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
+                             ir_version=min(10, helper.find_min_ir_version_for(
+                                 [helper.make_opsetid("", opset)])))
+
+
+def agrees(got, expected):
+    if got.shape != expected.shape:
+        return False
+    if expected.dtype.kind in "biu":
+        return np.array_equal(got, expected)
+    is_small = expected.dtype.itemsize <= 2
+    scale = np.abs(expected[np.isfinite(expected)].astype(float)).max(initial=0)
+    return np.allclose(got.astype(float), expected.astype(float), equal_nan=True,
+                       rtol=4e-2 if is_small else 1e-3,
+                       atol=(1e-2 if is_small else 1e-5) * max(float(scale), 1e-3))
+
+
+class Graph:
+    """A graph that grows by random operators, each evaluated at once."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.opset = rng.choice(range(7, 25))
+        self.judges = Judges(self.opset)
+        self.nodes, self.values, self.inputs, self.initializers = [], [], [], []
+
+    # Values ---------------------------------------------------------------------------
+
+    def name(self, prefix):
+        return f"{prefix}{len(self.values) + len(self.initializers)}"
+
+    def draw_shape(self, rank=None):
+        rank = self.rng.choice([0, 1, 2, 2, 3, 3, 4]) if rank is None else rank
+        shape = tuple(self.rng.choice(SIZES) for _ in range(rank))
+        return shape if np.prod(shape) <= MAX_ELEMENTS else shape[:1] + (1,) * (rank - 1)
+
+    def draw_numbers(self, kind, shape):
+        rng = np.random.default_rng(self.rng.getrandbits(32))
+        if kind == "bool":
+            return np.asarray(rng.integers(0, 2, shape), np.bool_)
+        if kind in INTEGERS:
+            info = np.iinfo(INTEGERS[kind])
+            x = np.asarray(rng.integers(-9, 10, shape), INTEGERS[kind])
+            if self.rng.random() < .25 and x.size:
+                edges = rng.choice([info.min, info.max, info.min + 1, info.max // 2 + 1],
+                                   x.shape)
+                x = np.where(rng.random(x.shape) < .2, edges, x).astype(x.dtype)
+            return x
+        x = rng.integers(-24, 25, shape) / 8
+        if self.rng.random() < .1 and x.size:
+            edges = rng.choice([np.inf, -np.inf, np.nan, -0.0, 1e4], x.shape)
+            x = np.where(rng.random(x.shape) < .1, edges, x)
+        return np.asarray(x, FLOATS[kind])
+
+    def add_input(self, kind, shape, dynamic=.5):
+        """An input, of whose sizes the share `dynamic` is dynamic."""
+        value = Value(self.name("x"), self.draw_numbers(kind, shape), True)
+        declared = []
+        for size in shape:
+            is_dynamic = self.rng.random() < dynamic
+            declared.append(f"s{size}" if is_dynamic else size)
+        self.inputs.append(helper.make_tensor_value_info(value.name, PROTOS[kind], declared))
+        self.values.append(value)
+        return value
+
+    def constant(self, array):
+        """Adds an initializer, or a Constant node in its place."""
+        array = np.asarray(array)
+        name = self.name("c")
+        tensor = numpy_helper.from_array(array, name)
+        self.initializers.append(tensor)
+        return Value(name, array, True)
+
+    def pick(self, kinds, rank=None, exact=False, finite=False):
+        """A value of one of the types: one that is there, or a new input."""
+        fits = [v for v in self.values if v.type in kinds and
+                (rank is None or v.rank == rank or callable(rank) and rank(v.rank)) and
+                (v.is_exact or not exact) and
+                (not finite or np.isfinite(v.array.astype(float)).all())]
+        if fits and self.rng.random() < .75:
+            return self.rng.choice(fits)
+        if callable(rank):
+            rank = self.rng.choice([r for r in range(5) if rank(r)])
+        kind = self.rng.choice(sorted(kinds))
+        value = self.add_input(kind, self.draw_shape(rank))
+        if finite and not np.isfinite(value.array.astype(float)).all():
+            raise Skip("infinite")
+        return value
+
+    def partner(self, value, kinds=None):
+        """A value of the same type whose shape broadcasts with that of `value`."""
+        shape = list(value.shape)
+        choice = self.rng.random()
+        if choice < .3 and shape:
+            shape = shape[self.rng.randrange(len(shape)):]
+        for i in range(len(shape)):
+            if choice < .6 and self.rng.random() < .3:
+                shape[i] = 1
+        fits = [v for v in self.values if v.type == value.type and
+                v.shape in (value.shape, tuple(shape))]
+        if fits and self.rng.random() < .6:
+            return self.rng.choice(fits)
+        if self.rng.random() < .5:
+            return self.constant(self.draw_numbers(value.type, tuple(shape)))
+        return self.add_input(value.type, tuple(shape))
+
+    # Operators ------------------------------------------------------------------------
+
+    def emit(self, op, inputs, exact=False, results=1, **attributes):
+        """Adds a node if the judges agree about it."""
+        names = [v.name if v is not None else "" for v in inputs]
+        outputs = [f"v{len(self.nodes)}_{i}" for i in range(results)]
+        attributes = {k: v for k, v in attributes.items() if v is not None}
+        node = helper.make_node(op, names, outputs, **attributes)
+        feeds = {v.name: v.array for v in inputs if v is not None}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            arrays = self.judges.evaluate(node, feeds)
+        if any(x.size > MAX_ELEMENTS for x in arrays):
+            raise Skip("too large")
+        is_exact = exact and all(v is None or v.is_exact for v in inputs)
+        self.nodes.append(node)
+        created = [Value(name, x, is_exact or x.dtype.kind in "biu")
+                   for name, x in zip(outputs, arrays)]
+        self.values.extend(created)
+        return created
+
+    def integers(self, values, kind=np.int64):
+        return self.constant(np.asarray(values, kind))
+
+    def axis(self, value, end=False):
+        if value.rank == 0:
+            raise Skip("rank 0")
+        axis = self.rng.randrange(value.rank)
+        # Negative axes are known since opset 11.
+        return axis - value.rank if self.opset >= 11 and self.rng.random() < .4 else axis
+
+    def some_axes(self, value):
+        count = self.rng.randint(1, max(1, value.rank))
+        axes = sorted(self.rng.sample(range(value.rank), min(count, value.rank)))
+        if self.opset >= 11 and self.rng.random() < .4:
+            axes = [a - value.rank for a in axes]
+        return axes
+
+
+GENERATORS = {}
+
+
+def operator(*names, since=7):
+    def register(function):
+        for name in names:
+            GENERATORS[name] = (since, function)
+        return function
+    return register
+
+
+@operator("Abs", "Neg", "Sign", "Relu", "Floor", "Ceil", "Round")
+def exact_unary(g, op):
+    kinds = {"f32", "f16", "f64"}
+    if op in ("Abs", "Sign", "Neg") or op == "Relu" and g.opset >= 14:
+        kinds |= {"i32", "i64", "i8"}
+    g.emit(op, [g.pick(kinds, exact=True)], exact=True)
+
+
+@operator("Exp", "Log", "Sqrt", "Reciprocal", "Sin", "Cos", "Tanh", "Sigmoid", "Erf",
+          "Softplus", "Softsign", "HardSwish", "Mish", "Identity")
+def unary(g, op):
+    g.emit(op, [g.pick(FLOATS)], exact=op == "Identity")
+
+
+@operator("Elu", "Celu", "LeakyRelu", "Selu", "HardSigmoid", "ThresholdedRelu", "Gelu")
+def unary_with_attributes(g, op):
+    attributes = {}
+    if op == "Gelu":
+        attributes["approximate"] = g.rng.choice(["none", "tanh", None])
+    else:
+        if g.rng.random() < .7:
+            attributes["alpha"] = g.rng.choice([.5, 1.0, 2.0, .1])
+        if op in ("Selu",) and g.rng.random() < .5:
+            attributes["gamma"] = 1.5
+        if op == "HardSigmoid" and g.rng.random() < .5:
+            attributes["beta"] = .25
+    g.emit(op, [g.pick({"f32"}, exact=op == "ThresholdedRelu")], **attributes)
+
+
+@operator("Add", "Sub", "Mul", "Max", "Min", "Sum", "Mean", "PRelu")
+def binary(g, op):
+    kinds = {"f32", "f16", "f64"}
+    if op in ("Add", "Sub", "Mul"):
+        kinds |= {"i32", "i64"}
+        if g.opset >= 14:
+            kinds |= {"i8"}
+    if op in ("Max", "Min") and g.opset >= 12:
+        kinds |= {"i32", "i64", "i8"}
+    a = g.pick(kinds, finite=op in ("Max", "Min"))
+    b = g.partner(a)
+    if op in ("Max", "Min") and not np.isfinite(b.array.astype(float)).all():
+        raise Skip("NaN of extrema")
+    order = [a, b] if op == "PRelu" or g.rng.random() < .5 else [b, a]
+    if op in ("Max", "Min", "Sum", "Mean") and g.rng.random() < .3:
+        order.append(g.partner(a))
+    exact = op in ("Max", "Min")
+    g.emit(op, order, exact=exact)
+
+
+@operator("Div", "Mod", "Pow")
+def division(g, op):
+    kinds = {"f32", "f16", "f64", "i32", "i64"} if op != "Pow" else {"f32", "f64"}
+    a = g.pick(kinds, exact=op == "Mod", finite=op != "Div")
+    b = g.partner(a)
+    x, y = np.broadcast_arrays(a.array, b.array)
+    attributes = {}
+    if a.type in INTEGERS:
+        info = np.iinfo(a.array.dtype)
+        if (y == 0).any() or ((y == -1) & (x == info.min)).any():
+            raise Skip("undefined")
+        if op == "Div" and g.opset < 7:
+            raise Skip("opset")
+    elif op == "Mod":
+        attributes["fmod"] = 1
+        if not b.is_exact or not np.isfinite(y).all() or (y == 0).any():
+            raise Skip("undefined")
+    if op == "Mod" and a.type in INTEGERS and g.rng.random() < .4:
+        attributes["fmod"] = 1
+    if op == "Pow" and (x <= 0).any():
+        raise Skip("undefined")
+    g.emit(op, [a, b], **attributes)
+
+
+@operator("And", "Or", "Xor")
+def logical(g, op):
+    a = g.pick({"bool"})
+    g.emit(op, [a, g.partner(a)], exact=True)
+
+
+@operator("Not")
+def negation(g, op):
+    g.emit(op, [g.pick({"bool"})], exact=True)
+
+
+@operator("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual")
+def comparison(g, op):
+    kinds = {"i32", "i64"} if op == "Equal" and g.opset < 11 else \
+        {"f32", "f64"} if g.opset < 9 else {"f32", "i32", "i64", "f64"}
+    a = g.pick(kinds, exact=True)
+    b = g.partner(a)
+    if not b.is_exact:
+        raise Skip("rounded")
+    g.emit(op, [a, b], exact=True)
+
+
+@operator("IsNaN", since=9)
+def is_nan(g, op):
+    g.emit(op, [g.pick({"f32", "f16"}, exact=True)], exact=True)
+
+
+@operator("IsInf", since=10)
+def is_inf(g, op):
+    g.emit(op, [g.pick({"f32"}, exact=True)], exact=True,
+           detect_negative=g.rng.choice([None, 0, 1]),
+           detect_positive=g.rng.choice([None, 0, 1]))
+
+
+@operator("Where", since=9)
+def where(g, op):
+    a = g.pick({"f32", "i64", "i32", "f16"})
+    b = g.partner(a)
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    shape = tuple(1 if g.rng.random() < .3 else n for n in shape[g.rng.randint(0, 1):])
+    condition = g.add_input("bool", shape)
+    g.emit(op, [condition, *g.rng.sample([a, b], 2)], exact=True)
+
+
+@operator("Cast")
+def cast(g, op):
+    a = g.pick(set(TYPES), exact=True, finite=True)
+    to = g.rng.choice(sorted(TYPES))
+    if a.type in FLOATS and to in INTEGERS:
+        info = np.iinfo(TYPES[to])
+        x = np.trunc(a.array.astype(float))
+        if ((x < info.min) | (x >= float(info.max))).any():
+            raise Skip("undefined")
+    g.emit(op, [a], exact=to in INTEGERS or to in ("bool", "f64") or
+           a.type in ("i8", "bool"), to=PROTOS[to])
+
+
+@operator("CastLike", since=15)
+def cast_like(g, op):
+    a = g.pick({"i32", "i64", "bool", "i8"})
+    g.emit(op, [a, g.pick(set(TYPES))], exact=a.type in ("i8", "bool"))
+
+
+@operator("Clip")
+def clip(g, op):
+    a = g.pick({"f32"} if g.opset < 12 else {"f32", "i64", "i32", "f16"}, finite=True)
+    low, high = sorted(g.rng.sample(range(-20, 20), 2))
+    low = g.rng.choice([low, None])
+    high = g.rng.choice([high, None])
+    if g.opset < 11:
+        return g.emit(op, [a], exact=True, min=None if low is None else float(low),
+                      max=None if high is None else float(high))
+    dtype = a.array.dtype
+    bounds = [None if x is None else g.constant(np.asarray(x, dtype)) for x in (low, high)]
+    while bounds and bounds[-1] is None:
+        bounds.pop()
+    return g.emit(op, [a, *bounds], exact=True)
+
+
+# Sums and extrema -------------------------------------------------------------------
+
+
+@operator("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1",
+          "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
+def reduction(g, op):
+    kinds = {"f32", "f64"}
+    if op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceMean"):
+        kinds |= {"i32", "i64"}
+    a = g.pick(kinds, finite=True)
+    axes = None if g.rng.random() < .2 else g.some_axes(a)
+    if axes == []:
+        axes = None
+    if op in ("ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSum", "ReduceLogSumExp") and \
+            a.array.size == 0:
+        raise Skip("the maximum of nothing")
+    if op == "ReduceLogSum" and (a.array <= 0).any():
+        raise Skip("undefined")
+    keep = g.rng.choice([None, 0, 1])
+    since = 13 if op == "ReduceSum" else 18
+    exact = op in ("ReduceMax", "ReduceMin")
+    if g.opset < since:
+        return g.emit(op, [a], exact=exact, axes=axes, keepdims=keep)
+    inputs = [a] if axes is None else [a, g.integers(axes)]
+    noop = g.rng.choice([None, 0, 1])
+    if axes is None and g.rng.random() < .5:
+        inputs = [a, g.integers([])]
+    return g.emit(op, inputs, exact=exact, keepdims=keep, noop_with_empty_axes=noop)
+
+
+@operator("ArgMax", "ArgMin")
+def arg_extremum(g, op):
+    a = g.pick({"f32", "i32", "f16"}, rank=lambda r: r > 0, exact=True, finite=True)
+    g.emit(op, [a], exact=True, axis=g.rng.choice([None, g.axis(a)]),
+           keepdims=g.rng.choice([None, 0, 1]),
+           select_last_index=g.rng.choice([None, 0, 1]) if g.opset >= 12 else None)
+
+
+@operator("Softmax", "LogSoftmax", "Hardmax")
+def softmax(g, op):
+    a = g.pick({"f32", "f64"}, rank=lambda r: r > 0, finite=True, exact=op == "Hardmax")
+    g.emit(op, [a], axis=g.rng.choice([None, g.axis(a)]), exact=op == "Hardmax")
+
+
+@operator("CumSum", since=11)
+def cum_sum(g, op):
+    a = g.pick({"f32", "i32", "i64"}, rank=lambda r: r > 0, finite=True)
+    axis = g.constant(np.asarray(g.axis(a), np.int64))
+    g.emit(op, [a, axis], exclusive=g.rng.choice([None, 1]), reverse=g.rng.choice([None, 1]))
+
+
+@operator("MatMul")
+def matmul(g, op):
+    a = g.pick({"f32", "f64", "i32"} if g.opset >= 9 else {"f32"}, rank=lambda r: r > 0,
+               finite=True)
+    k, n = a.shape[-1], g.rng.choice(SIZES)
+    shape = [k] if g.rng.random() < .2 else [k, n]
+    if len(shape) == 2 and a.rank > 2 and g.rng.random() < .5:
+        shape = [g.rng.choice([1, size]) for size in a.shape[:-2]] + shape
+    if len(shape) == 2 and g.rng.random() < .2:
+        shape = [g.rng.choice(SIZES)] * (a.rank <= 2) + shape
+    b = g.add_input(a.type, tuple(shape))
+    g.emit(op, [a, b])
+
+
+@operator("Gemm")
+def gemm(g, op):
+    a = g.pick({"f32"}, rank=2, finite=True)
+    trans_a, trans_b = g.rng.choice([None, 0, 1]), g.rng.choice([None, 0, 1])
+    k, m = a.shape if trans_a else a.shape[::-1]
+    n = g.rng.choice(SIZES)
+    b = g.add_input("f32", (n, k) if trans_b else (k, n))
+    inputs = [a, b]
+    if g.opset < 11 or g.rng.random() < .7:
+        shape = g.rng.choice([(m, n), (n,), (1, n), (m, 1), (1, 1), ()])
+        inputs.append(g.add_input("f32", shape))
+    g.emit(op, inputs, transA=trans_a, transB=trans_b, alpha=g.rng.choice([None, .5, 2.0]),
+           beta=g.rng.choice([None, .25, 2.0]))
+
+
+# Moves --------------------------------------------------------------------------------
+
+ANY = {"f32", "i64", "i32", "f16", "bool"}
+
+
+@operator("Transpose")
+def transpose(g, op):
+    a = g.pick(ANY)
+    perm = list(range(a.rank))
+    g.rng.shuffle(perm)
+    g.emit(op, [a], exact=True, perm=g.rng.choice([perm, None]) if a.rank else None)
+
+
+@operator("Reshape")
+def reshape(g, op):
+    a = g.pick(ANY)
+    size, shape, left = a.array.size, [], a.array.size
+    if size == 0 or g.rng.random() < .3:
+        shape = [0] * a.rank
+        if a.rank and g.rng.random() < .6:
+            shape[g.rng.randrange(a.rank)] = -1 if size else 0
+    else:
+        while left > 1 and len(shape) < 3:
+            factor = g.rng.choice([f for f in range(1, left + 1) if left % f == 0])
+            shape.append(factor)
+            left //= factor
+        shape.append(left)
+        if g.rng.random() < .6:
+            shape[g.rng.randrange(len(shape))] = -1
+    g.emit(op, [a, g.integers(shape)], exact=True,
+           allowzero=g.rng.choice([None, 0]) if g.opset >= 14 else None)
+
+
+@operator("Flatten")
+def flatten(g, op):
+    a = g.pick({"f32", "i64"} if g.opset >= 9 else {"f32"})
+    g.emit(op, [a], exact=True,
+           axis=g.rng.choice([None, g.rng.randint(0, a.rank)]) if a.rank else None)
+
+
+@operator("Squeeze")
+def squeeze(g, op):
+    a = g.pick(ANY)
+    ones = [i for i, n in enumerate(a.shape) if n == 1]
+    axes = g.rng.sample(ones, g.rng.randint(1, len(ones))) if ones else None
+    if g.rng.random() < .2:
+        axes = None
+    if g.opset < 13:
+        return g.emit(op, [a], exact=True, axes=axes)
+    return g.emit(op, [a] if axes is None else [a, g.integers(axes)], exact=True)
+
+
+@operator("Unsqueeze")
+def unsqueeze(g, op):
+    a = g.pick(ANY, rank=lambda r: r < 4)
+    axes = sorted(g.rng.sample(range(a.rank + 1), 1))
+    if g.rng.random() < .4:
+        axes = g.rng.sample(range(a.rank + 2), 2)
+        axes = axes if g.opset >= 13 else sorted(axes)
+    if g.opset < 13:
+        return g.emit(op, [a], exact=True, axes=axes)
+    if g.rng.random() < .4:
+        axes = [x - a.rank - len(axes) for x in axes]
+    return g.emit(op, [a, g.integers(axes)], exact=True)
+
+
+@operator("Concat")
+def concat(g, op):
+    a = g.pick(ANY, rank=lambda r: r > 0)
+    axis = g.axis(a)
+    parts = [a]
+    for _ in range(g.rng.randint(1, 2)):
+        shape = list(a.shape)
+        shape[axis] = g.rng.choice(SIZES)
+        parts.append(g.add_input(a.type, tuple(shape)))
+    g.rng.shuffle(parts)
+    g.emit(op, parts, exact=True, axis=axis)
+
+
+@operator("Split")
+def split(g, op):
+    a = g.pick(ANY, rank=lambda r: r > 0)
+    axis = g.axis(a)
+    size = a.shape[axis]
+    cuts = sorted(g.rng.randint(0, size) for _ in range(g.rng.randint(0, 2)))
+    parts = [int(x) for x in np.diff([0, *cuts, size])]
+    keep_axis = g.rng.choice([axis, None]) if axis == 0 else axis
+    if g.rng.random() < .4:
+        count = g.rng.randint(1, 3)
+        if size == 0 or g.opset < 18 and size % count:
+            raise Skip("unequal parts")
+        return g.emit(op, [a], exact=True, results=count, axis=keep_axis,
+                      num_outputs=count if g.opset >= 18 else None)
+    if g.opset < 13:
+        return g.emit(op, [a], exact=True, results=len(parts), axis=keep_axis, split=parts)
+    return g.emit(op, [a, g.integers(parts)], exact=True, results=len(parts),
+                  axis=keep_axis)
+
+
+@operator("Slice")
+def slice_(g, op):
+    a = g.pick(ANY, rank=lambda r: r > 0)
+    axes = g.some_axes(a)
+    starts, ends, steps = [], [], []
+    for axis in axes:
+        n = a.shape[axis]
+        step = g.rng.choice([1, 1, 2, 3, -1, -2]) if g.opset >= 10 else 1
+        start, end = g.rng.randint(-n - 2, n + 2), g.rng.randint(-n - 2, n + 2)
+        if g.rng.random() < .2:
+            end = 2**63 - 1 if step > 0 else -(2**63 - 1)
+        starts.append(start)
+        ends.append(end)
+        steps.append(step)
+    if g.opset < 10:
+        return g.emit(op, [a], exact=True, axes=axes, starts=starts, ends=ends)
+    kind = g.rng.choice([np.int64, np.int32])
+    if kind is np.int32:
+        ends = [max(-2**31, min(e, 2**31 - 1)) for e in ends]
+    inputs = [a, *(g.integers(x, kind) for x in (starts, ends, axes))]
+    if any(s != 1 for s in steps) or g.rng.random() < .3:
+        inputs.append(g.integers(steps, kind))
+    return g.emit(op, inputs, exact=True)
+
+
+@operator("Pad")
+def pad(g, op):
+    kinds = {"f32"} if g.opset < 13 else {"f32", "i64", "i32", "f16"}
+    a = g.pick(kinds, rank=lambda r: r > 0)
+    mode = g.rng.choice(["constant", "constant", "edge", "reflect", None])
+    low = -1 if g.rng.random() < .3 else 0
+    pads = [g.rng.randint(low, 3) for _ in range(2 * a.rank)]
+    if mode in ("edge", "reflect"):
+        if min(a.shape) == 0:
+            raise Skip("undefined")
+        if mode == "reflect":
+            pads = [min(p, a.shape[i % a.rank] - 1) for i, p in enumerate(pads)]
+    if any(n + pads[i] < 0 or n + pads[a.rank + i] < 0 for i, n in enumerate(a.shape)):
+        raise Skip("undefined")
+    value = g.rng.choice([None, 2])
+    if g.opset < 11:
+        return g.emit(op, [a], exact=True, mode=mode, pads=pads,
+                      value=None if value is None else float(value))
+    inputs = [a, g.integers(pads)]
+    if value is not None:
+        inputs.append(g.constant(np.asarray(value, a.array.dtype)))
+    return g.emit(op, inputs, exact=True, mode=mode)
+
+
+@operator("Expand", since=8)
+def expand(g, op):
+    a = g.pick(ANY)
+    shape = [g.rng.choice(SIZES) if n == 1 else g.rng.choice([1, n]) for n in a.shape]
+    shape = [g.rng.choice(SIZES) for _ in range(g.rng.randint(0, 2))] + \
+        shape[g.rng.randint(0, 1):]
+    g.emit(op, [a, g.integers(shape)], exact=True)
+
+
+@operator("Tile")
+def tile(g, op):
+    a = g.pick({"f32", "i64", "i32"})
+    g.emit(op, [a, g.integers([g.rng.choice([0, 1, 1, 2, 3]) for _ in a.shape])], exact=True)
+
+
+@operator("Trilu", since=14)
+def trilu(g, op):
+    a = g.pick({"f32", "i64", "f64"}, rank=lambda r: r >= 2)
+    inputs = [a]
+    if g.rng.random() < .7:
+        k = g.rng.choice([-30, -2, -1, 0, 1, 2, 30, 2**63 - 1, -2**63])
+        inputs.append(g.constant(np.asarray(k, np.int64)))
+    g.emit(op, inputs, exact=True, upper=g.rng.choice([None, 0, 1]))
+
+
+def draw_indices(g, size, shape):
+    if size == 0 and np.prod(shape):
+        raise Skip("no index")
+    low = -size if g.opset >= 11 else 0
+    rng = np.random.default_rng(g.rng.getrandbits(32))
+    array = rng.integers(low, max(size, low + 1), shape)
+    array = np.asarray(array, g.rng.choice([np.int64, np.int32]))
+    if g.rng.random() < .5:
+        return g.constant(array)
+    name = g.name("x")
+    value = Value(name, array, True)
+    g.inputs.append(helper.make_tensor_value_info(name, PROTOS[value.type], array.shape))
+    g.values.append(value)
+    return value
+
+
+@operator("Gather")
+def gather(g, op):
+    a = g.pick(ANY, rank=lambda r: r > 0)
+    axis = g.axis(a)
+    indices = draw_indices(g, a.shape[axis], g.draw_shape(g.rng.randint(0, 2)))
+    g.emit(op, [a, indices], exact=True, axis=g.rng.choice([axis, None]) if axis == 0 else axis)
+
+
+@operator("GatherElements", since=11)
+def gather_elements(g, op):
+    a = g.pick(ANY, rank=lambda r: r > 0)
+    axis = g.axis(a)
+    shape = [g.rng.randint(min(1, n), n) for n in a.shape]
+    shape[axis] = g.rng.choice(SIZES)
+    g.emit(op, [a, draw_indices(g, a.shape[axis], shape)], exact=True, axis=axis)
+
+
+@operator("GatherND", since=11)
+def gather_nd(g, op):
+    a = g.pick(ANY, rank=lambda r: r > 0)
+    depth = g.rng.randint(1, a.rank)
+    if min(a.shape[:depth]) == 0:
+        raise Skip("no index")
+    shape = [*g.draw_shape(g.rng.randint(0, 2)), depth]
+    rng = np.random.default_rng(g.rng.getrandbits(32))
+    array = np.stack([rng.integers(-n, n, shape[:-1]) for n in a.shape[:depth]], -1)
+    g.emit(op, [a, g.constant(array.astype(np.int64))], exact=True)
+
+
+@operator("ScatterND", since=11)
+def scatter_nd(g, op):
+    a = g.pick({"f32", "i64"}, rank=lambda r: r > 0)
+    depth = g.rng.randint(1, a.rank)
+    cells = [np.asarray(x) for x in np.ndindex(*a.shape[:depth])]
+    g.rng.shuffle(cells)
+    chosen = cells[:g.rng.randint(0, min(5, len(cells)))]
+    indices = np.asarray(chosen, np.int64).reshape(len(chosen), depth)
+    updates = g.add_input(a.type, (len(chosen), *a.shape[depth:]))
+    g.emit(op, [a, g.constant(indices), updates], exact=True)
+
+
+@operator("OneHot", since=9)
+def one_hot(g, op):
+    depth = g.rng.randint(1, 6)
+    indices = g.add_input(g.rng.choice(["i64", "i32"]), g.draw_shape(g.rng.randint(1, 2)))
+    depth = g.constant(np.asarray(depth, np.int64))
+    values = g.constant(np.asarray([-1, 4], g.rng.choice([np.float32, np.int64])))
+    g.emit(op, [indices, depth, values], exact=True,
+           axis=g.rng.choice([None, 0, -1, 1]))
+
+
+@operator("EyeLike", since=9)
+def eye_like(g, op):
+    a = g.pick({"f32", "i64"}, rank=2)
+    g.emit(op, [a], exact=True, k=g.rng.choice([None, -2, 0, 1]),
+           dtype=g.rng.choice([None, PROTOS["f64"], PROTOS["i32"]]))
+
+
+@operator("Shape", "Size")
+def shape_of(g, op):
+    a = g.pick({"f32", "i64"})
+    attributes = {}
+    if op == "Shape" and g.opset >= 15:
+        attributes = {"start": g.rng.choice([None, 0, 1, -1, -9]),
+                      "end": g.rng.choice([None, 0, 1, -1, 9])}
+    g.emit(op, [a], exact=True, **attributes)
+
+
+@operator("ConstantOfShape", since=9)
+def constant_of_shape(g, op):
+    value = None
+    if g.rng.random() < .7:
+        value = numpy_helper.from_array(np.asarray(
+            [3], g.rng.choice([np.float32, np.int64, np.int32])))
+    g.emit(op, [g.integers(g.draw_shape())], exact=True, value=value)
+
+
+@operator("Range", since=11)
+def range_(g, op):
+    kind = g.rng.choice([np.int64, np.int32, np.float32])
+    start, step = g.rng.randint(-9, 9), g.rng.choice([1, 2, -1, -3])
+    end = start + step * g.rng.randint(-1, 6) + g.rng.choice([0, 1])
+    g.emit(op, [g.constant(np.asarray(x, kind)) for x in (start, end, step)], exact=True)
+
+
+@operator("Conv")
+def conv(g, op):
+    rank = g.rng.choice([1, 2])
+    groups = g.rng.choice([1, 1, 2])
+    channels, filters = groups * g.rng.randint(1, 3), groups * g.rng.randint(1, 3)
+    kernel = [g.rng.randint(1, 3) for _ in range(rank)]
+    x = g.add_input("f32", (g.rng.randint(0, 2), channels,
+                            *(k + g.rng.randint(0, 5) for k in kernel)))
+    w = g.add_input("f32", (filters, channels // groups, *kernel), dynamic=0)
+    if not np.isfinite(x.array).all() or not np.isfinite(w.array).all():
+        raise Skip("infinite")
+    inputs = [x, w]
+    if g.rng.random() < .5:
+        inputs.append(g.add_input("f32", (filters,)))
+    attributes = {"strides": [g.rng.randint(1, 2) for _ in kernel],
+                  "pads": [g.rng.randint(0, 2) for _ in range(2 * rank)],
+                  "dilations": [g.rng.randint(1, 2) for _ in kernel],
+                  "kernel_shape": kernel}
+    attributes = {k: v for k, v in attributes.items() if g.rng.random() < .6}
+    if "pads" not in attributes and g.rng.random() < .3:
+        attributes["auto_pad"] = g.rng.choice(["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"])
+    g.emit(op, inputs, group=groups if groups > 1 else g.rng.choice([None, 1]), **attributes)
+
+
+@operator("LayerNormalization", since=17)
+def layer_normalization(g, op):
+    a = g.pick({"f32"}, rank=lambda r: r > 0, finite=True)
+    axis = g.axis(a)
+    if min(a.shape) == 0:
+        raise Skip("the mean of nothing")
+    shape = a.shape[axis:]
+    inputs = [a, g.add_input("f32", shape)]
+    if g.rng.random() < .6:
+        inputs.append(g.add_input("f32", shape))
+    g.emit(op, inputs, axis=g.rng.choice([axis, None]) if axis == -1 else axis,
+           epsilon=g.rng.choice([None, .125]))
+
+
+@operator("RMSNormalization", since=23)
+def rms_normalization(g, op):
+    a = g.pick({"f32"}, rank=lambda r: r > 0, finite=True)
+    axis = g.axis(a)
+    if min(a.shape) == 0:
+        raise Skip("the mean of nothing")
+    g.emit(op, [a, g.add_input("f32", a.shape[axis:])], axis=axis,
+           epsilon=g.rng.choice([None, .125]))
+
+
+@operator("Dropout")
+def dropout(g, op):
+    g.emit(op, [g.pick({"f32"})], exact=True)
+
+
+# Graphs -------------------------------------------------------------------------------
+
+
+def generate(rng, num_nodes, operators):
+    graph = Graph(rng)
+    names = [name for name in operators if GENERATORS[name][0] <= graph.opset]
+    if not names:
+        return graph
+    for _ in range(8 * num_nodes):
+        if len(graph.nodes) >= num_nodes:
+            break
+        op = rng.choice(names)
+        kept = [list(part) for part in
+                (graph.nodes, graph.values, graph.inputs, graph.initializers)]
+        try:
+            GENERATORS[op][1](graph, op)
+        except (Skip, ValueError):
+            # A generator may have added inputs before it gave up.
+            graph.nodes, graph.values, graph.inputs, graph.initializers = kept
+    return graph
+
+
+def to_model(graph, nodes=None):
+    """The model whose results are those of `nodes`; inputs nobody reads are left out."""
+    nodes = graph.nodes if nodes is None else nodes
+    read = {name for node in nodes for name in node.input}
+    made = [name for node in nodes for name in node.output]
+    arrays = {v.name: v.array for v in graph.values}
+    outputs = [helper.make_tensor_value_info(name, PROTOS[NAMES[arrays[name].dtype]], None)
+               for name in made]
+    proto = helper.make_graph(nodes, "search",
+                              [x for x in graph.inputs if x.name in read], outputs,
+                              [x for x in graph.initializers if x.name in read])
+    return make_model(proto, graph.opset)
+
+
+def compile_and_run(model, arrays, compiler, folder):
+    """Returns the results by name, or the message of a refusal."""
+    path, library = folder / "model.onnx", folder / "libmodel.so"
+    library.unlink(missing_ok=True)
+    path.write_bytes(model.SerializeToString())
+    done = subprocess.run([compiler, path, "-o", library, "--opt-level=0", "--no-warnings"],
+                          capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        message = done.stderr.removeprefix(f"{path}: ").strip()
+        if done.returncode != 1:
+            raise Wrong(f"exit code {done.returncode}: {message}")
+        if re.search("internal error|LLVM ERROR|failed to legalize|operand #", message):
+            raise Wrong(message)
+        return message
+    kernels = posenc.load(library)
+    inputs = [arrays[value.name] for value in model.graph.input]
+    try:
+        results = getattr(kernels, next(iter(kernels)))(*inputs)
+    except posenc.Error as error:
+        return f"call: {error}"
+    results = results if isinstance(results, (tuple, list)) else [results]
+    return {value.name: np.asarray(x) for value, x in zip(model.graph.output, results)}
+
+
+class Wrong(Exception):
+    """A result that is not that of the judges."""
+
+
+def check(graph, nodes, compiler, folder, fault=None):
+    """Raises Wrong, or returns a message if the graph is refused."""
+    model = to_model(graph, nodes)
+    arrays = {v.name: v.array for v in graph.values}
+    if fault:
+        FAULTS[fault](model)
+    results = compile_and_run(model, arrays, compiler, folder)
+    if isinstance(results, str):
+        return results
+    for name, got in results.items():
+        expected = arrays[name]
+        if got.dtype != expected.dtype or not agrees(got, expected):
+            raise Wrong(f"{name}: got {got.dtype} {got.shape} {got.ravel()[:8]}, expected "
+                        f"{expected.dtype} {expected.shape} {expected.ravel()[:8]}")
+    return None
+
+
+def shrink(graph, compiler, folder, fault):
+    """Leaves out nodes as long as the graph is wrong."""
+    nodes = list(graph.nodes)
+    for node in reversed(graph.nodes):
+        fewer = [n for n in nodes if n is not node]
+        if not fewer or any(name in node.output for n in fewer for name in n.input):
+            continue
+        try:
+            check(graph, fewer, compiler, folder, fault)
+        except Wrong:
+            nodes = fewer
+    return nodes
+
+
+# Faults -------------------------------------------------------------------------------
+
+FAULTS = {}
+
+
+def fault(function):
+    FAULTS[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def attribute_of(node, name):
+    return next((a for a in node.attribute if a.name == name), None)
+
+
+@fault
+def other_opset(model):
+    """Operators have the meaning of another opset."""
+    opset = model.opset_import[0]
+    opset.version = 13 if opset.version < 13 else 12
+
+
+@fault
+def no_attributes(model):
+    """Attributes are overlooked, as if they had their defaults."""
+    for node in model.graph.node:
+        if node.op_type not in ("Cast", "Constant", "Split"):
+            del node.attribute[:]
+
+
+@fault
+def swapped_operands(model):
+    for node in model.graph.node:
+        if node.op_type in ("Sub", "Div", "Less", "Greater", "Pow", "PRelu"):
+            first = node.input[0]
+            node.input[0] = node.input[1]
+            node.input[1] = first
+
+
+@fault
+def other_sign_of_integers(model):
+    """A constant integer has the other sign: an axis, a shape, a bound."""
+    for tensor in model.graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if array.dtype.kind == "i" and array.size:
+            tensor.CopyFrom(numpy_helper.from_array(-array, tensor.name))
+
+
+@fault
+def next_operator(model):
+    table = {"ReduceMax": "ReduceMin", "ReduceSum": "ReduceMean", "Floor": "Ceil",
+             "Max": "Min", "Add": "Sub", "Sin": "Cos", "And": "Or", "Less": "LessOrEqual",
+             "ArgMax": "ArgMin", "ReduceL1": "ReduceL2", "Softmax": "LogSoftmax"}
+    for node in model.graph.node:
+        node.op_type = table.get(node.op_type, node.op_type)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--only", type=int, help="the number of one graph")
+    parser.add_argument("--nodes", type=int, default=6)
+    parser.add_argument("--operators", default=",".join(GENERATORS), help="default: all")
+    parser.add_argument("--compiler", default="posenc-compile")
+    parser.add_argument("--save", type=pathlib.Path, help="folder for graphs that are wrong")
+    parser.add_argument("--fault", choices=sorted(FAULTS))
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    np.seterr(all="ignore")
+    counts, operators = collections.Counter(), collections.Counter()
+    numbers = range(options.count) if options.only is None else [options.only]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for number in numbers:
+            rng = random.Random(f"{options.seed} {number}")
+            graph = generate(rng, options.nodes, options.operators.split(","))
+            if not graph.nodes:
+                continue
+            try:
+                message = check(graph, None, options.compiler, folder, options.fault)
+            except Wrong as error:
+                counts["wrong"] += 1
+                nodes = shrink(graph, options.compiler, folder, options.fault)
+                print(f"graph {number}, opset {graph.opset}: {error}")
+                print("".join(f"  {helper.printable_node(n)}\n" for n in nodes), end="",
+                      flush=True)
+                if options.save:
+                    options.save.mkdir(parents=True, exist_ok=True)
+                    path = options.save / f"search-{options.seed}-{number}.onnx"
+                    path.write_bytes(to_model(graph, nodes).SerializeToString())
+                continue
+            counts["refused" if message else "right"] += 1
+            if message and options.verbose:
+                print(f"graph {number}: refused: {message.splitlines()[0]}", flush=True)
+            if not message:
+                operators.update(node.op_type for node in graph.nodes)
+    print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) +
+          f"; {len(operators)} of {len(GENERATORS)} operators, "
+          f"{sum(operators.values())} nodes")
+    return 1 if counts["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
