@@ -18,9 +18,10 @@ namespace mlir::posenc {
 /// Emits arithmetic in the shape of its operands: a scalar, or a vector.
 class ElementwiseBuilder {
 public:
+  ElementwiseBuilder(OpBuilder &builder, Location loc, Type like)
+      : builder(builder), loc(loc), shape(dyn_cast<ShapedType>(like)) {}
   ElementwiseBuilder(OpBuilder &builder, Location loc, Value like)
-      : builder(builder), loc(loc),
-        shape(dyn_cast<ShapedType>(like.getType())) {}
+      : ElementwiseBuilder(builder, loc, like.getType()) {}
 
   Type like(Type element) {
     return shape ? Type(shape.clone(element)) : element;
@@ -50,6 +51,12 @@ public:
   Value fma(Value a, Value b, Value c) {
     return math::FmaOp::create(builder, loc, a, b, c);
   }
+  Value compare(arith::CmpFPredicate predicate, Value a, Value b) {
+    return arith::CmpFOp::create(builder, loc, predicate, a, b);
+  }
+  Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
+    return arith::CmpIOp::create(builder, loc, predicate, a, b);
+  }
   Value select(Value condition, Value a, Value b) {
     return arith::SelectOp::create(builder, loc, condition, a, b);
   }
@@ -62,6 +69,7 @@ public:
   Value add(Value a, Value b) { return binary<arith::AddFOp>(a, b); }
   Value sub(Value a, Value b) { return binary<arith::SubFOp>(a, b); }
   Value mul(Value a, Value b) { return binary<arith::MulFOp>(a, b); }
+  Value div(Value a, Value b) { return binary<arith::DivFOp>(a, b); }
   Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
   Value addi(Value a, Value b) { return binary<arith::AddIOp>(a, b); }
   Value subi(Value a, Value b) { return binary<arith::SubIOp>(a, b); }

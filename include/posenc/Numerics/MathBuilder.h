@@ -57,13 +57,6 @@ public:
   }
   Value toBits(Value value);
   Value fromBits(Value bits);
-  Value compare(arith::CmpFPredicate predicate, Value a, Value b) {
-    return arith::CmpFOp::create(builder, loc, predicate, a, b);
-  }
-  Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
-    return arith::CmpIOp::create(builder, loc, predicate, a, b);
-  }
-  Value div(Value a, Value b) { return binary<arith::DivFOp>(a, b); }
   Value abs(Value a) { return math::AbsFOp::create(builder, loc, a); }
   Value sqrt(Value a) { return math::SqrtOp::create(builder, loc, a); }
   Value floor(Value a) { return math::FloorOp::create(builder, loc, a); }

@@ -604,12 +604,6 @@ void mlir::posenc::createLoop(ImplicitLocOpBuilder &builder, Value from,
   });
 }
 
-Value mlir::posenc::createMax(ImplicitLocOpBuilder &builder, Value a, Value b) {
-  Value isLarger =
-      arith::CmpFOp::create(builder, arith::CmpFPredicate::OGT, a, b);
-  return arith::SelectOp::create(builder, isLarger, a, b);
-}
-
 SmallVector<Value> mlir::posenc::transpose(ImplicitLocOpBuilder &builder,
                                            SmallVector<Value> vectors) {
   int64_t count = vectors.size();

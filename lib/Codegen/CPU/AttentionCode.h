@@ -313,9 +313,6 @@ ValueRange createRolledLoop(
     ValueRange init,
     function_ref<SmallVector<Value>(Value index, ValueRange carried)> body);
 
-/// Returns the larger of `a` and `b`, and `b` if one of them is NaN.
-Value createMax(ImplicitLocOpBuilder &builder, Value a, Value b);
-
 /// Transposes a square of as many vectors as they have lanes.
 SmallVector<Value> transpose(ImplicitLocOpBuilder &builder,
                              SmallVector<Value> vectors);
@@ -323,12 +320,6 @@ SmallVector<Value> transpose(ImplicitLocOpBuilder &builder,
 //===----------------------------------------------------------------------===//
 // Steps of the kernels
 //===----------------------------------------------------------------------===//
-
-/// Emits 2^x in f32 with a relative error of 2e-7, for x <= 127; 0 for
-/// x <= -127.
-Value emitExp2(ImplicitLocOpBuilder &builder, Value x);
-/// Emits the natural logarithm of normal f32 numbers.
-Value emitLog(ImplicitLocOpBuilder &builder, Value x);
 
 /// Broadcasts `row` to all lanes as i32, clamped to the rows of a tile.
 Value createRowLimit(ImplicitLocOpBuilder &builder, const AttentionCode &code,
@@ -408,19 +399,6 @@ Value emitIsUnsafe(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 /// Initializes the accumulators, running max and running sum of all queries.
 void emitStart(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                const AttentionTask &task);
-/// The factor that normalizes the accumulators (1 / l), and the log-sum-exp.
-struct AttentionResult {
-  Value factor, logSum;
-};
-/// Emits the end of the online softmax. `sinks` are the f32 sinks of the lanes'
-/// heads, null without sinks. The log-sum-exp of a row that sees no key equals
-/// its sink bit for bit.
-AttentionResult emitResult(ImplicitLocOpBuilder &builder, Value maximum,
-                           Value total, Value sinks);
-/// Returns the running max (an exponent of base 2) and running sum of rows that
-/// have seen nothing but their sinks. The max is finite for any sink.
-std::pair<Value, Value> emitSinkState(ImplicitLocOpBuilder &builder,
-                                      Value sinks);
 /// Writes the output of the first `count` tokens of a register tile.
 void emitResults(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                  const AttentionBlock &block, Value count);

@@ -34,9 +34,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionDecode.h"
-#include "posenc/Numerics/BF16.h"
 
-#include "posenc/Numerics/ElementwiseBuilder.h"
+#include "posenc/Numerics/BF16.h"
+#include "posenc/Numerics/Softmax.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -44,7 +44,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
-#include <cfloat>
 #include <numeric>
 
 using namespace mlir;
@@ -486,7 +485,8 @@ std::pair<Value, Value> Decode::emitWeight(Value firstKey, Value row,
                                            Value block) {
   Value score =
       loadVector(b, type, code.decodeScores, mulIndex(b, row, queries));
-  Value weight = emitExp2(b, arith::SubFOp::create(b, score, maximum));
+  Base2Softmax softmax(b, b.getLoc(), type);
+  Value weight = emitExp(softmax, score, maximum);
   Value scaledWeight = weight;
   if (op.getValueScales()) {
     Value scales = loadScales(op.getValueScales(), firstKey, row, count, block);
@@ -510,6 +510,7 @@ void Decode::emitWeights(Value firstKey, Value count, Value block) {
   SmallVector<Value> start(code.tiles.getStateVectors(),
                            createSplat(b, type, 0));
   start.front() = before;
+  Base2Softmax softmax(b, b.getLoc(), type);
   // The loop carries the maximum of the scores and the partial sums of weights.
   ValueRange tile = createLoop(
       b, zero, count, code.tiles.getWeightSums(), start,
@@ -518,7 +519,7 @@ void Decode::emitWeights(Value firstKey, Value count, Value block) {
         for (auto [i, sum] : llvm::enumerate(llvm::drop_begin(next))) {
           auto [score, weight] = emitWeight(
               firstKey, addIndex(b, row, i * keys), count, before, block);
-          next.front() = createMax(b, score, next.front());
+          next.front() = softmax.max(score, next.front());
           sum = arith::AddFOp::create(b, sum, weight);
         }
         return next;
@@ -548,10 +549,11 @@ SmallVector<Value> Decode::changeMaximum(Value before, Value rowMax,
                                          Value firstKey, Value count,
                                          Value block) {
   Value zero = createIndex(b, 0), first = getState(block);
+  Base2Softmax softmax(b, b.getLoc(), type);
   Value maximum =
-      acrossKeys(rowMax, [&](Value x, Value y) { return createMax(b, x, y); });
+      acrossKeys(rowMax, [&](Value x, Value y) { return softmax.max(x, y); });
   storeVector(b, maximum, code.decodeState, {first, zero});
-  Value factor = emitExp2(b, arith::SubFOp::create(b, before, maximum));
+  Value factor = emitStep(softmax, before, maximum).factor;
   auto scale = [&](Value memory, ValueRange at, Value by) {
     Value sum = loadVector(b, type, memory, at);
     storeVector(b, arith::MulFOp::create(b, sum, by), memory, at);

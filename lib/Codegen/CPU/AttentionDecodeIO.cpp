@@ -8,14 +8,11 @@
 
 #include "AttentionDecode.h"
 
-#include "posenc/Numerics/ElementwiseBuilder.h"
+#include "posenc/Numerics/Softmax.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
-
-#include <cfloat>
-#include <tuple>
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -116,27 +113,28 @@ Value Decode::loadSinks(Value block) {
 
 void Decode::start(Value isFirst) {
   Value zero = createIndex(b, 0), none = createSplat(b, type, 0);
+  Base2Softmax softmax(b, b.getLoc(), type);
   forEachBlock([&](Value block) {
-    Value maximum = createSplat(b, type, -FLT_MAX), total = none;
+    SoftmaxState state = emitEmptyState(softmax);
     if (op.getSinks()) {
       // All lanes of a query start with the sink as running max, but only the
       // lane of the first key counts it in the running sum, and only in the
       // first KV split.
-      std::tie(maximum, total) = emitSinkState(b, loadSinks(block));
+      state = emitSinkState(softmax, loadSinks(block));
       SmallVector<float> isFirstKey;
       for (int64_t i = 0; i < lanes; ++i)
         isFirstKey.push_back(i < queries ? 1 : 0);
-      total = arith::MulFOp::create(
-          b, total,
+      state.sum = arith::MulFOp::create(
+          b, state.sum,
           arith::ConstantOp::create(
               b, DenseElementsAttr::get(type, ArrayRef(isFirstKey))));
       if (isFirst)
-        total = arith::SelectOp::create(b, isFirst, total, none);
+        state.sum = arith::SelectOp::create(b, isFirst, state.sum, none);
     }
     Value row = getState(block);
-    storeVector(b, maximum, code.decodeState, {row, zero});
+    storeVector(b, state.max, code.decodeState, {row, zero});
     for (int64_t i = 1; i < code.tiles.getStateVectors(); ++i)
-      storeVector(b, i == 1 ? total : none, code.decodeState,
+      storeVector(b, i == 1 ? state.sum : none, code.decodeState,
                   {addIndex(b, row, i), zero});
     for (int64_t q = 0; q < queries; ++q)
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
@@ -170,7 +168,11 @@ void Decode::finishBlock(Value block) {
   Value total = sumWeights(state, block);
   Value sinks =
       op.getSinks() && op.getLogSumInit() ? loadSinks(block) : Value();
-  AttentionResult result = emitResult(b, maximum, total, sinks);
+  Base2Softmax softmax(b, b.getLoc(), type);
+  Value normalization = emitQuotient(softmax, softmax.number(1), total);
+  Value logSums;
+  if (op.getLogSumInit())
+    logSums = emitLogSum(softmax, {maximum, total}, sinks);
   Value first = getNumber(block);
   Value count =
       minIndex(b, subIndex(b, perHead, first), createIndex(b, queries));
@@ -181,8 +183,8 @@ void Decode::finishBlock(Value block) {
       return vector::ExtractOp::create(b, vector, OpFoldResult(query));
     };
     if (Value logSum = op.getLogSumInit())
-      memref::StoreOp::create(b, extractQuery(result.logSum), logSum, at);
-    Value factor = broadcast(b, type, extractQuery(result.factor));
+      memref::StoreOp::create(b, extractQuery(logSums), logSum, at);
+    Value factor = broadcast(b, type, extractQuery(normalization));
     Value row = getRowOfQuery(block, query);
     int64_t step = split ? 2 * lanes : lanes;
     createLoop(b, zero, createIndex(b, code.valueDim), step, [&](Value d) {

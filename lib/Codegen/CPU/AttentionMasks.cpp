@@ -8,13 +8,13 @@
 
 #include "AttentionCode.h"
 
-#include "posenc/Numerics/ElementwiseBuilder.h"
+#include "posenc/Numerics/Softmax.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
-#include <cfloat>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -157,12 +157,10 @@ Value mlir::posenc::emitScore(ImplicitLocOpBuilder &builder,
   }
   if (code.hasOwnScores()) {
     // Scores stay finite: the lowest f32 must not become minus infinity.
-    ElementwiseBuilder b(builder, builder.getLoc(), score);
-    Value isNumber = arith::CmpFOp::create(builder, arith::CmpFPredicate::UGT,
-                                           score, minusInfinity);
+    Base2Softmax b(builder, builder.getLoc(), type);
+    Value isNumber = b.compare(arith::CmpFPredicate::UGT, score, minusInfinity);
     Value scaled = b.mul(score, b.f32(llvm::numbers::log2e));
-    score = b.select(isNumber, createMax(builder, b.f32(-FLT_MAX), scaled),
-                     minusInfinity);
+    score = b.select(isNumber, b.max(b.f32(b.start), scaled), minusInfinity);
   }
   if (appliesWhere && !op.getWhere().empty())
     keep = both(builder, keep, emitRegion(builder, code, op.getWhere(), pair));

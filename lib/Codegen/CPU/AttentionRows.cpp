@@ -10,7 +10,7 @@
 #include "AttentionBF16Tiles.h"
 #include "AttentionCode.h"
 
-#include "posenc/Numerics/ElementwiseBuilder.h"
+#include "posenc/Numerics/Softmax.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -361,10 +361,11 @@ void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
       sinks = broadcast(builder, type,
                         memref::LoadOp::create(builder, op.getSinks(),
                                                ValueRange{block.queryHead}));
-    AttentionResult result = emitResult(builder, maximum, total, sinks);
-    factors.push_back(result.factor);
+    Base2Softmax softmax(builder, loc, type);
+    factors.push_back(emitQuotient(softmax, softmax.number(1), total));
     if (op.getLogSumInit())
-      storeVector(builder, result.logSum, code.rowMax, at);
+      storeVector(builder, emitLogSum(softmax, {maximum, total}, sinks),
+                  code.rowMax, at);
   }
   SmallVector<Value> lanes;
   for (int64_t i = 0; i < code.tiles.vectors; ++i)

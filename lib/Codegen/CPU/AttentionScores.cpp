@@ -10,6 +10,8 @@
 #include "AttentionBF16Tiles.h"
 #include "AttentionCode.h"
 
+#include "posenc/Numerics/Softmax.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -64,6 +66,7 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
   VectorType type = code.getVectorType();
   Value zero = createIndex(builder, 0);
   Value none = createSplat(builder, type, 0);
+  Base2Softmax softmax(builder, builder.getLoc(), type);
   SmallVector<Value> rowMax;
   for (int64_t i = 0; i < tiles.vectors; ++i)
     rowMax.push_back(
@@ -104,8 +107,7 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
         storeVector(builder, score, code.scores,
                     {rows[number / tiles.vectors],
                      createIndex(builder, vector * tiles.lanes)});
-      // createMax may drop a NaN score: its weight becomes NaN in any case.
-      largest[vector] = createMax(builder, score, largest[vector]);
+      largest[vector] = softmax.max(score, largest[vector]);
     }
     return largest;
   };

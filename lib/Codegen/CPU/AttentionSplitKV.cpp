@@ -16,10 +16,9 @@
 
 #include "AttentionDecode.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "posenc/Numerics/Softmax.h"
 
-#include <cfloat>
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -33,12 +32,13 @@ Value Decode::getAccOffset(Value offset, Value row, Value d) {
 
 void Decode::startMerged() {
   Value zero = createIndex(b, 0), none = createSplat(b, type, 0);
+  Base2Softmax softmax(b, b.getLoc(), type);
   forEachBlock([&](Value block) {
     Value row = getState(block);
-    storeVector(b, createSplat(b, type, -FLT_MAX), code.mergedState,
-                {row, zero});
+    SoftmaxState state = emitEmptyState(softmax);
+    storeVector(b, state.max, code.mergedState, {row, zero});
     for (int64_t i = 1; i < code.tiles.getStateVectors(); ++i)
-      storeVector(b, none, code.mergedState, {addIndex(b, row, i), zero});
+      storeVector(b, state.sum, code.mergedState, {addIndex(b, row, i), zero});
     for (int64_t q = 0; q < getQueriesPerBlock(); ++q)
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
         storeVector(b, none, code.mergedAcc, {getRowOfQuery(block, q), d});
@@ -56,33 +56,30 @@ void Decode::merge(Value offset) {
                     : loadVector(b, type, code.decodeState, {at, zero});
     };
     Value before = loadVector(b, type, code.mergedState, {row, zero});
-    Value splitMax = loadState(row);
-    Value maximum = createMax(b, splitMax, before);
-    Value factor = emitExp2(b, arith::SubFOp::create(b, before, maximum));
-    Value splitFactor =
-        emitExp2(b, arith::SubFOp::create(b, splitMax, maximum));
-    auto combine = [&](Value sum, Value by, Value splitSum, Value splitBy) {
-      return math::FmaOp::create(b, sum, by,
-                                 arith::MulFOp::create(b, splitSum, splitBy));
+    Base2Softmax softmax(b, b.getLoc(), type);
+    auto [maximum, factors] = emitMerge(softmax, {before, loadState(row)});
+    // The product of the split is rounded, that of the merged state is fused.
+    auto combine = [&](Value merged, Value split, ArrayRef<Value> by) {
+      return emitMergedSum(softmax, {split, merged}, {by[1], by[0]});
     };
     storeVector(b, maximum, code.mergedState, {row, zero});
     for (int64_t i = 1; i < code.tiles.getStateVectors(); ++i) {
       Value next = addIndex(b, row, i);
       Value total = loadVector(b, type, code.mergedState, {next, zero});
-      storeVector(b, combine(total, factor, loadState(next), splitFactor),
-                  code.mergedState, {next, zero});
+      storeVector(b, combine(total, loadState(next), factors), code.mergedState,
+                  {next, zero});
     }
     for (int64_t q = 0; q < getQueriesPerBlock(); ++q) {
-      Value by = broadcastQuery(factor, q),
-            splitBy = broadcastQuery(splitFactor, q);
+      SmallVector<Value> by;
+      for (Value factor : factors)
+        by.push_back(broadcastQuery(factor, q));
       Value at = getRowOfQuery(block, q);
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
         Value splitSum = offset ? loadVector(b, type, code.partials,
                                              getAccOffset(offset, at, d))
                                 : loadVector(b, type, code.decodeAcc, {at, d});
         Value sum = loadVector(b, type, code.mergedAcc, {at, d});
-        storeVector(b, combine(sum, by, splitSum, splitBy), code.mergedAcc,
-                    {at, d});
+        storeVector(b, combine(sum, splitSum, by), code.mergedAcc, {at, d});
       });
     }
   });
