@@ -10,10 +10,10 @@
 
 #include "posenc/IR/CreateGeneric.h"
 #include "posenc/IR/Remarks.h"
+#include "posenc/Numerics/Softmax.h"
 #include "posenc/Transforms/Passes.h"
 #include "posenc/Transforms/VectorizableAttention.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -526,27 +526,11 @@ Value AttentionDecomposition::createResult(Value part, Value sums, Value init,
     std::swap(order[0], order[1]);
   Type element = getElementTypeOrSelf(init.getType());
   auto body = [&](OpBuilder &b, Location l, ValueRange args) {
-    auto constant = [&](double value) -> Value {
-      return arith::ConstantOp::create(b, l, b.getFloatAttr(sum, value));
-    };
-    Value isZero = arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ,
-                                         args[1], constant(0.0));
-    Value result;
-    if (isOutput) {
-      result = arith::DivFOp::create(b, l, args[0], args[1]);
-      result = arith::SelectOp::create(b, l, isZero, constant(0.0), result);
-      if (element != sum)
-        result = arith::TruncFOp::create(b, l, element, result);
-    } else {
-      Value log = math::LogOp::create(b, l, args[1]);
-      result = arith::AddFOp::create(b, l, args[0], log);
-      // The log-sum-exp of a row that saw only its sink is the sink bit for
-      // bit, even -0; that of a row that saw nothing is minus infinity.
-      Value isOne = arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ,
-                                          args[1], constant(1.0));
-      Value isMaximum = arith::OrIOp::create(b, l, isZero, isOne);
-      result = arith::SelectOp::create(b, l, isMaximum, args[0], result);
-    }
+    MathSoftmax softmax(b, l, sum);
+    Value result = isOutput ? emitQuotient(softmax, args[0], args[1])
+                            : emitLogSum(softmax, {args[0], args[1]});
+    if (isOutput && element != sum)
+      result = arith::TruncFOp::create(b, l, element, result);
     linalg::YieldOp::create(b, l, result);
   };
   return linalg::GenericOp::create(

@@ -32,10 +32,11 @@
 // CHECK:         %[[NEXT:.*]]:3 = linalg.generic
 // CHECK-SAME:      ins(%[[MAXIMA]] : {{.*}}) outs(%{{.*}}, %{{.*}}, %[[ROWMAX]] :
 // CHECK:           %[[M:.*]] = arith.select
-// CHECK:           math.exp
 // CHECK:           %[[NONE:.*]] = arith.cmpf oeq, %[[M]]
+// CHECK:           %[[BASE:.*]] = arith.select %[[NONE]], %{{.*}}, %[[M]]
+// CHECK:           arith.subf %{{.*}}, %[[BASE]]
+// CHECK:           math.exp
 // CHECK:           arith.select %[[NONE]]
-// CHECK:           arith.select %[[NONE]], %{{.*}}, %[[M]]
 // CHECK:         %[[P:.*]] = linalg.generic
 // CHECK-SAME:      ins(%[[NEXT]]#1 : {{.*}}) outs(%[[DOTS]] :
 // CHECK:           math.exp

@@ -31,6 +31,7 @@
 #include "posenc/Conversion/Passes.h"
 #include "posenc/Conversion/PosencToLinalg.h"
 #include "posenc/IR/Attention.h"
+#include "posenc/Numerics/Softmax.h"
 #include "posenc/Transforms/AttentionIndices.h"
 #include "posenc/Transforms/Loops.h"
 
@@ -116,13 +117,6 @@ private:
     if (value.getType().getIntOrFloatBitWidth() < sum.getWidth())
       return arith::ExtFOp::create(b, loc, sum, value);
     return arith::TruncFOp::create(b, loc, sum, value);
-  }
-  /// Emits the larger number, or the second if one is NaN: a CPU instruction,
-  /// unlike `maximumf`. A NaN score still gives a NaN weight.
-  Value max(OpBuilder &b, Value x, Value y) {
-    Value isGreater =
-        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y);
-    return arith::SelectOp::create(b, loc, isGreater, x, y);
   }
   Value empty(ArrayRef<OpFoldResult> sizes) {
     return tensor::EmptyOp::create(builder, loc, sizes, sum);
@@ -557,32 +551,29 @@ SmallVector<Value> TileLowering::lower() {
   Value tileMax = generic(
       2, {0}, scores, fill(numRows, -std::numeric_limits<double>::infinity()),
       {kScore, kRow}, [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
-        return {max(b, args[0], args[1])};
+        return {MathSoftmax(b, loc, sum).max(args[0], args[1])};
       })[0];
   static constexpr unsigned row[] = {0};
-  SmallVector<Value> rescaled = generic(
-      1, {}, tileMax, {empty(numRows), empty(numRows), states[1]},
-      {row, row, row, row},
-      [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
-        Value next = max(b, args[0], args[3]);
-        Value less = arith::SubFOp::create(b, loc, args[3], next);
-        Value factor = math::ExpOp::create(b, loc, less);
-        Value isMasked = arith::CmpFOp::create(
-            b, loc, arith::CmpFPredicate::OEQ, next, minusInfinity(b));
-        factor =
-            arith::SelectOp::create(b, loc, isMasked, scalar(b, 1.0), factor);
-        Value base =
-            arith::SelectOp::create(b, loc, isMasked, scalar(b, 0.0), next);
-        return {factor, base, next};
-      });
+  SmallVector<Value> rescaled =
+      generic(1, {}, tileMax, {empty(numRows), empty(numRows), states[1]},
+              {row, row, row, row},
+              [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
+                MathSoftmax softmax(b, loc, sum);
+                Value next = softmax.max(args[0], args[3]);
+                SoftmaxStep step = emitStep(softmax, args[3], next);
+                // The operation keeps the state of a row that has seen no key.
+                Value factor = softmax.select(step.base.isEmpty,
+                                              softmax.number(1), step.factor);
+                return {factor, step.base.value, next};
+              });
   Value factor = rescaled[0], base = rescaled[1];
   states[1] = rescaled[2];
 
   Value weights =
       generic(2, {}, base, scores, {kRow, kScore},
               [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
-                Value less = arith::SubFOp::create(b, loc, args[1], args[0]);
-                return {math::ExpOp::create(b, loc, less)};
+                MathSoftmax softmax(b, loc, sum);
+                return {emitExp(softmax, args[1], args[0])};
               })[0];
   Value tileSum =
       generic(2, {0}, weights, fill(numRows, 0.0), {kScore, kRow},
