@@ -52,6 +52,9 @@ static void addTiling(OpPassManager &manager,
                       const PosencToCPUOptions &options) {
   manager.addNestedPass<func::FuncOp>(createPosencWidenSumsPass());
   manager.addNestedPass<func::FuncOp>(createPosencFuseElementwisePass());
+  PosencTileBlockSumsPassOptions sums;
+  sums.vectorBytes = options.vectorBytes;
+  manager.addNestedPass<func::FuncOp>(createPosencTileBlockSumsPass(sums));
   PosencTileInnerProductsPassOptions products;
   products.vectorBytes = options.vectorBytes;
   products.bf16Dots = options.bf16Dots;

@@ -194,6 +194,45 @@ defvar Posenc_ContractionOptions = [
          "Use the bf16 dot product (VDPBF16PS) for products of bf16 matrices">
 ];
 
+def PosencTileBlockSumsPass
+    : InterfacePass<"posenc-tile-block-sums", "::mlir::FunctionOpInterface"> {
+  let summary = "Tile sums over blocks of scaled sums to register tiles";
+  let description = [{
+    Input: a sum (a `linalg.generic` with one reduction loop) over blocks, of which
+    an operand is a sum over the elements of a block that nobody else reads, such as
+    the product with a matrix of codes with a scale for each block. The columns are
+    contiguous in the results and the operands. Output: an `scf.forall` over tiles of
+    columns, and in it loops over tiles of rows, blocks and elements. The sum of a
+    block is one tile, which is scaled and added to the result. Left alone: sums of
+    other types than f32, and those whose columns are no multiple of a vector.
+
+    ```
+    %p = linalg.generic ins(%a, %codes : tensor<?x64x32xf32>, tensor<8x64x32x64xi8>)
+      outs(%f : tensor<?x8x64x64xf32>) { ... math.fma }
+    %c = linalg.generic ins(%p, %scales : tensor<?x8x64x64xf32>, tensor<8x64x64xf32>)
+      outs(%g : tensor<?x8x64xf32>) { math.fma }
+    ```
+    becomes
+    ```
+    %c = scf.forall (%panel) in (8) shared_outs(%out = ...) {
+      scf.for %row = %c0 to %all step %c5 ... {
+        scf.for %block = %c0 to %c64 step %c1 ... {
+          %p = scf.for %k = %c0 to %c32 step %c1 iter_args(%acc = %zeros) {
+            linalg.generic outs(%acc : tensor<5x1x1x64xf32>) { ... math.fma }
+          }
+          linalg.generic ins(%p, %scale : ...) outs(... : tensor<5x1x64xf32>)
+        }
+      }
+      scf.forall.in_parallel { ... }
+    }
+    ```
+  }];
+  let dependentDialects = kTilingDialects;
+  let options = [
+    Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
+           "Bytes of the widest vector of the target">];
+}
+
 def PosencTileInnerProductsPass
     : InterfacePass<"posenc-tile-inner-products",
                     "::mlir::FunctionOpInterface"> {

@@ -103,19 +103,34 @@ static std::optional<ElementwiseLoops> getLoops(linalg::LinalgOp op) {
   return loops;
 }
 
+/// Whether the operation is one step of a sum, in a loop that another pass
+/// created.
+static bool isSumStep(linalg::LinalgOp op) {
+  SmallVector<unsigned> loops;
+  op.getReductionDims(loops);
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  return !loops.empty() && op->getParentOfType<LoopLikeOpInterface>() &&
+         llvm::all_of(loops, [&](unsigned loop) { return ranges[loop] == 1; });
+}
+
 bool mlir::posenc::isTiledElementwise(linalg::LinalgOp op) {
   return op.getNumReductionLoops() == 0 && getLoops(op).has_value();
 }
 
 bool mlir::posenc::isTiledColumnReduction(linalg::LinalgOp op) {
-  return op.getNumReductionLoops() > 0 && !isTiledContraction(op) &&
-         !isTiledReduction(op) && getLoops(op).has_value();
+  return op.getNumReductionLoops() > 0 && !isSumStep(op) &&
+         !isTiledContraction(op) && !isTiledReduction(op) &&
+         getLoops(op).has_value();
 }
 
-/// Whether the loop adds matrix products to a register tile, its only result.
+/// Whether the loop adds matrix products, or steps of a sum, to a register
+/// tile, its only result.
 static bool addsProducts(scf::ForOp loop) {
   return loop && loop.getNumResults() == 1 &&
-         (llvm::any_of(loop.getOps<linalg::LinalgOp>(), isTiledContraction) ||
+         (llvm::any_of(loop.getOps<linalg::LinalgOp>(),
+                       [](linalg::LinalgOp op) {
+                         return isTiledContraction(op) || isSumStep(op);
+                       }) ||
           !loop.getOps<vector::ContractionOp>().empty());
 }
 

@@ -1,0 +1,92 @@
+//===- tile-block-sums.mlir - sums over blocks of scaled sums -------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// DEFINE: %{avx512} = func.func(posenc-tile-block-sums{vector-bytes=64})
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(%{avx512},canonicalize,cse)' \
+// RUN:   --split-input-file --mlir-print-local-scope | FileCheck %s
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(func.func(posenc-tile-block-sums{vector-bytes=32}),canonicalize,cse)' \
+// RUN:   --split-input-file --mlir-print-local-scope \
+// RUN:   | FileCheck %s --check-prefix=AVX2
+
+// Register tiles of 5 rows; the last rows are computed one at a time. Sums of the
+// result start before the loop over blocks, those of a block in it.
+// CHECK-LABEL: func.func @product(
+// CHECK:         scf.forall (%[[P:.*]]) in (3)
+// CHECK:           scf.for %[[I:.*]] = %c0 to %{{.*}} step %c5
+// CHECK:             linalg.fill {{.*}} tensor<5x1x64xf32>
+// CHECK:             scf.for %[[B:.*]] = %c0 to %c8 step %c1
+// CHECK:               %[[ZEROS:.*]] = linalg.fill {{.*}} tensor<5x1x1x64xf32>
+// CHECK:               %[[SUM:.*]] = scf.for %[[K:.*]] = %c0 to %c32 step %c1 iter_args(%{{.*}} = %[[ZEROS]])
+// CHECK:                 tensor<1x1x1x64xi8>
+// CHECK:                 linalg.generic
+// CHECK:                 math.fma
+// CHECK:               linalg.generic {{.*}} ins(%[[SUM]], %{{.*}} : tensor<5x1x1x64xf32>, tensor<1x1x64xf32>)
+// CHECK:           scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c5
+// CHECK:             scf.for %{{.*}} = %c0 to %{{.*}} step %c1
+// CHECK:               linalg.fill {{.*}} tensor<1x1x64xf32>
+// AVX2-LABEL: func.func @product(
+// AVX2:         scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (3, 64) step (1, 32)
+// AVX2:           scf.for %{{.*}} step %c2
+// AVX2:             linalg.fill {{.*}} tensor<2x1x32xf32>
+#rows = affine_map<(m, p, b, n, k) -> (m, b, k)>
+#codes = affine_map<(m, p, b, n, k) -> (p, b, k, n)>
+#partial = affine_map<(m, p, b, n, k) -> (m, p, b, n)>
+#sums = affine_map<(m, p, n, b) -> (m, p, b, n)>
+#scales = affine_map<(m, p, n, b) -> (p, b, n)>
+#result = affine_map<(m, p, n, b) -> (m, p, n)>
+func.func @product(%a: tensor<?x8x32xf32>, %c: tensor<3x8x32x64xi8>, %s: tensor<3x8x64xf32>) -> tensor<?x3x64xf32> {
+  %c0 = arith.constant 0 : index
+  %m = tensor.dim %a, %c0 : tensor<?x8x32xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%m) : tensor<?x3x8x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x3x8x64xf32>) -> tensor<?x3x8x64xf32>
+  %p = linalg.generic {indexing_maps = [#rows, #codes, #partial],
+                       iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%a, %c : tensor<?x8x32xf32>, tensor<3x8x32x64xi8>) outs(%f : tensor<?x3x8x64xf32>) {
+  ^bb0(%x: f32, %byte: i8, %sum: f32):
+    %code = arith.extui %byte : i8 to i32
+    %y = arith.sitofp %code : i32 to f32
+    %next = math.fma %x, %y, %sum : f32
+    linalg.yield %next : f32
+  } -> tensor<?x3x8x64xf32>
+  %g = tensor.empty(%m) : tensor<?x3x64xf32>
+  %h = linalg.fill ins(%zero : f32) outs(%g : tensor<?x3x64xf32>) -> tensor<?x3x64xf32>
+  %r = linalg.generic {indexing_maps = [#sums, #scales, #result],
+                       iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%p, %s : tensor<?x3x8x64xf32>, tensor<3x8x64xf32>) outs(%h : tensor<?x3x64xf32>) {
+  ^bb0(%x: f32, %scale: f32, %sum: f32):
+    %next = math.fma %x, %scale, %sum : f32
+    linalg.yield %next : f32
+  } -> tensor<?x3x64xf32>
+  return %r : tensor<?x3x64xf32>
+}
+
+// -----
+
+// Left alone: somebody else reads the inner sum.
+// CHECK-LABEL: func.func @shared(
+// CHECK-NOT:     scf.for
+// AVX2-LABEL: func.func @shared(
+#partial = affine_map<(m, b, n, k) -> (m, b, n)>
+func.func @shared(%a: tensor<4x8x32xf32>, %c: tensor<8x32x64xf32>, %f: tensor<4x8x64xf32>, %h: tensor<4x64xf32>) -> (tensor<4x8x64xf32>, tensor<4x64xf32>) {
+  %p = linalg.generic {indexing_maps = [affine_map<(m, b, n, k) -> (m, b, k)>, affine_map<(m, b, n, k) -> (b, k, n)>, #partial],
+                       iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%a, %c : tensor<4x8x32xf32>, tensor<8x32x64xf32>) outs(%f : tensor<4x8x64xf32>) {
+  ^bb0(%x: f32, %y: f32, %sum: f32):
+    %next = math.fma %x, %y, %sum : f32
+    linalg.yield %next : f32
+  } -> tensor<4x8x64xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n, b) -> (m, b, n)>, affine_map<(m, n, b) -> (m, n)>],
+                       iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%p : tensor<4x8x64xf32>) outs(%h : tensor<4x64xf32>) {
+  ^bb0(%x: f32, %sum: f32):
+    %next = arith.addf %x, %sum : f32
+    linalg.yield %next : f32
+  } -> tensor<4x64xf32>
+  return %p, %r : tensor<4x8x64xf32>, tensor<4x64xf32>
+}
