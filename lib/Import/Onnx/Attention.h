@@ -46,8 +46,8 @@ struct AttentionParts {
 /// `past + 1`. Fails if one of them is missing or not of rank 4.
 FailureOr<bool> hasPast(NodeImporter &node, unsigned past);
 
-/// Returns a cache with heads of that size, for which the model may have a name:
-/// posenc operations need a constant.
+/// Returns a cache with heads of that size, for which the model may have a
+/// name: posenc operations need a constant.
 FailureOr<Tensor> setHeadSize(NodeImporter &node, Tensor &cache,
                               const Size &width);
 /// Appends the keys and values to those of inputs `past` and `past + 1`, if

@@ -199,3 +199,55 @@ FailureOr<Tensor> onnx::multiplyCodes(NodeImporter &node, Tensor left,
   result = slice(node, result, {0, 0}, {rows, Size(right.columns)});
   return reshape(node, result, shape);
 }
+
+std::optional<BlockCodes> onnx::getBlockCodes(const CodesOrigin &origin) {
+  auto type = cast<RankedTensorType>(origin.codes.getType());
+  int64_t depthDim = origin.isTransposed ? 1 : 0;
+  BlockCodes matrix;
+  matrix.depth = type.getDimSize(depthDim);
+  matrix.columns = type.getDimSize(1 - depthDim);
+  bool hasBlocks = origin.blockSize && origin.axis >= 0;
+  // Scales belong to columns, blocks of them, or the matrix.
+  if (matrix.depth == 0 || matrix.columns == 0 ||
+      (origin.axis >= 0 && (origin.axis == depthDim) != hasBlocks))
+    return std::nullopt;
+  matrix.blockSize = hasBlocks ? origin.blockSize : matrix.depth;
+  unsigned width = origin.element.getIntOrFloatBitWidth();
+  matrix.bits = width == 4 && matrix.blockSize % 2 == 0 ? 4 : 8;
+  int offset = origin.element.isUnsignedInteger() ? 0 : 1 << (width - 1);
+  int64_t blocks = matrix.getNumBlocks();
+  // Reads element (k, n) of a matrix with the layout of the codes.
+  auto at = [&](int64_t k, int64_t n, int64_t depth) {
+    return origin.isTransposed ? n * depth + k : k * matrix.columns + n;
+  };
+  ArrayRef<char> bytes = origin.codes.getRawData();
+  bool isSplat = origin.codes.isSplat();
+  matrix.codes.resize(matrix.columns * blocks * matrix.blockSize);
+  for (int64_t n = 0; n < matrix.columns; ++n)
+    for (int64_t k = 0; k < matrix.depth; ++k)
+      matrix.codes[n * blocks * matrix.blockSize + k] =
+          bytes[isSplat ? 0 : at(k, n, matrix.depth)] + offset;
+  // The number of the scale of a block.
+  auto find = [&](int64_t block, int64_t n) {
+    return origin.axis < 0 ? 0 : hasBlocks ? at(block, n, blocks) : n;
+  };
+  ArrayRef<char> scales = origin.scales.getRawData();
+  Type scale = origin.scales.getElementType();
+  size_t step = scale.getIntOrFloatBitWidth() / 8;
+  std::vector<char> moved;
+  for (int64_t n = 0; n < matrix.columns; ++n)
+    for (int64_t block = 0; block < blocks; ++block) {
+      int64_t number = find(block, n);
+      const char *from = &scales[origin.scales.isSplat() ? 0 : number * step];
+      moved.insert(moved.end(), from, from + step);
+      int code = 0;
+      if (origin.zeroPoints) {
+        bool isOne = origin.zeroPoints.isSplat();
+        code = origin.zeroPoints.getRawData()[isOne ? 0 : number];
+      }
+      matrix.zeroPoints.push_back(code + offset);
+    }
+  matrix.scales = DenseElementsAttr::getFromRawBuffer(
+      RankedTensorType::get({matrix.columns, blocks}, scale), moved);
+  return matrix;
+}

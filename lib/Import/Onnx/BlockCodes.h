@@ -51,6 +51,10 @@ struct BlockCodes {
 FailureOr<Tensor> multiplyCodes(NodeImporter &node, Tensor left,
                                 const BlockCodes &right);
 
+/// Returns the codes of a matrix that is dequantized, or nullopt if its blocks
+/// are not along the dimension that a product sums.
+std::optional<BlockCodes> getBlockCodes(const CodesOrigin &origin);
+
 /// Returns the unsigned code in the bits of a byte from `firstBit` on, an i32,
 /// as an f32.
 Value unpackCode(Scalars &s, Value byte, unsigned bits, Value firstBit);

@@ -44,6 +44,7 @@ Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
   addMoveOperators(table);
   addNormOperators(table);
   addProductOperators(table);
+  addQuantizeLinearOperators(table);
   addQuantizedOperators(table);
   addReductionOperators(table);
   addRotaryOperators(table);

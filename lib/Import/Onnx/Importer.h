@@ -24,9 +24,24 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <memory>
 #include <set>
 
 namespace mlir::posenc::onnx {
+
+/// How DequantizeLinear computed a constant matrix, of which products read the
+/// codes instead.
+struct CodesOrigin {
+  /// Codes of a storage type, whose meaning `element` has.
+  DenseElementsAttr codes, scales, zeroPoints;
+  Type element;
+  /// The dimension that scales and zero points belong to, or in which they
+  /// belong to blocks of `blockSize`, if that is not 0. -1 if there is only
+  /// one.
+  int64_t axis, blockSize;
+  /// Whether the matrix is the transpose of the codes.
+  bool isTransposed = false;
+};
 
 /// A value of the graph.
 struct Tensor {
@@ -45,6 +60,8 @@ struct Tensor {
   /// of all, or of each column of the last dimension.
   std::optional<std::pair<Size, Size>> range;
   SmallVector<std::pair<Size, Size>> columnRanges;
+  /// The codes of a constant matrix that is dequantized, or null.
+  std::shared_ptr<const CodesOrigin> codes;
 
   int64_t getRank() const { return shape.size(); }
   bool isFloat() const { return isa<FloatType>(element); }
@@ -88,6 +105,7 @@ void addMicrosoftOperators(OperatorTable &table);
 void addMoveOperators(OperatorTable &table);
 void addNormOperators(OperatorTable &table);
 void addProductOperators(OperatorTable &table);
+void addQuantizeLinearOperators(OperatorTable &table);
 void addQuantizedOperators(OperatorTable &table);
 void addReductionOperators(OperatorTable &table);
 void addRotaryOperators(OperatorTable &table);

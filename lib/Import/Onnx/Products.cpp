@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Products.h"
+#include "BlockCodes.h"
 #include "Scalars.h"
 
 using namespace mlir;
@@ -45,6 +46,13 @@ FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
     return node.emitError() << "expected numbers of one element type";
   if (left.shape.empty() || right.shape.empty())
     return node.emitError() << "expected at least one dimension";
+  if (right.codes && !left.element.isF64())
+    if (std::optional<BlockCodes> codes = getBlockCodes(*right.codes)) {
+      FailureOr<Tensor> product = multiplyCodes(node, left, *codes);
+      if (succeeded(product))
+        product = convertTensor(node, *product, left.element);
+      return product;
+    }
   // A vector is a row on the left and a column on the right.
   bool isRow = left.getRank() == 1, isColumn = right.getRank() == 1;
   if (isRow &&

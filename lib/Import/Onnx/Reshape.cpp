@@ -187,6 +187,11 @@ Tensor onnx::transpose(NodeImporter &node, Tensor &tensor,
   Tensor result;
   result.element = tensor.element;
   result.range = tensor.range;
+  if (tensor.codes && permutation == ArrayRef<int64_t>{1, 0}) {
+    CodesOrigin codes = *tensor.codes;
+    codes.isTransposed = !codes.isTransposed;
+    result.codes = std::make_shared<CodesOrigin>(codes);
+  }
   for (int64_t dim : permutation)
     result.shape.push_back(tensor.shape[dim]);
   if (llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))

@@ -10,7 +10,7 @@ compares the results with those of the formulas in f64."""
 
 import numpy as np
 from onnx_checks import check, constant, finish, floats, random, refuse
-from onnx_model import node
+from onnx_model import node, tensor
 
 
 def pack(codes, bits):
@@ -74,4 +74,107 @@ refuse("row", [
     {"i": np.array([13])},
     [constant("b", inputs["b"].reshape(13, -1)), constant("s", inputs["s"])],
     "i[0] is 13, expected at least -13 and at most 12")
+
+
+def quantize(x, scale, zero, kind):
+    bounds = np.iinfo(kind)
+    return np.clip(np.rint((x / scale).astype(np.float32)) + zero, bounds.min,
+                   bounds.max).astype(kind)
+
+
+# Codes of all types, of whole tensors, along an axis, and in blocks.
+x = floats(4, 6, 5) * 4
+row = (random.random(6) + 0.1).astype(np.float32)
+for kind in (np.int8, np.uint8, np.int16, np.uint16):
+    bounds = np.iinfo(kind)
+    one, zero = np.float32(0.02), np.array(bounds.max // 3, kind)
+    zeros = random.integers(bounds.min // 2, bounds.max // 2, 6).astype(kind)
+    blocks = (random.random((4, 3, 5)) / 16 + 0.01).astype(np.float32)
+    wide = blocks.repeat(2, 1)
+    column = (slice(None), None)
+    codes = [quantize(x, one, int(zero), kind), quantize(x, row[column], zeros[column], kind),
+             quantize(x, wide, 0, kind)]
+    outputs = [(codes[0] - float(zero)) * one,
+               (codes[1] - zeros[column].astype(float)) * row[column], codes[2] * wide]
+    number = {np.int8: 3, np.uint8: 2, np.int16: 5, np.uint16: 4}[kind]
+    check(f"linear-{kind.__name__}", [
+        node("QuantizeLinear", ["x", "one", "zero"], ["a"]),
+        node("DequantizeLinear", ["a", "one", "zero"], ["y0"]),
+        node("QuantizeLinear", ["x", "row", "zeros"], ["b"], axis=-2),
+        node("Transpose", ["b"], ["c"], perm=[1, 0, 2]),
+        node("DequantizeLinear", ["c", "row", "zeros"], ["y1"], axis=0),
+        node("QuantizeLinear", ["x", "blocks"], ["d"], block_size=2, output_dtype=number),
+        node("DequantizeLinear", ["d", "blocks"], ["y2"], block_size=2)], {"x": x},
+        [constant("one", np.array(one)), constant("zero", zero), constant("row", row),
+         constant("zeros", zeros), constant("blocks", blocks)],
+        [outputs[0], outputs[1].transpose(1, 0, 2), outputs[2]],
+        dims={"x": ["n", 6, "m"]} if kind is np.int8 else None)
+
+# Without a zero point or a type, codes are unsigned bytes. Integers of 32 bits have a scale.
+half = np.array([-1, 0.5, 1.5, 2.5, 254.5, 256, np.nan], np.float32)
+check("halves", [
+    node("QuantizeLinear", ["x", "one"], ["a"]), node("DequantizeLinear", ["a", "one"], ["y0"]),
+    node("DequantizeLinear", ["wide", "one"], ["y1"])], {"x": half},
+    [constant("one", np.array(1, np.float32)), constant("wide", np.array([7, -9], np.int32))],
+    [np.array([0, 0, 2, 2, 254, 255, 0]), np.array([7, -9])])
+
+# Constants with 4 bits, which have two codes in a byte, and products that read codes.
+a = floats(3, 24)
+for kind, low in (("u4", 0), ("i4", -8)):
+    codes = random.integers(low, low + 16, (24, 10))
+    scales, zeros = (random.random((3, 10)) + 0.1).astype(np.float32), \
+        random.integers(low, low + 16, (3, 10))
+    w = (codes - zeros.repeat(8, 0)) * scales.repeat(8, 0).astype(float)
+    check(f"four-{kind}", [
+        node("DequantizeLinear", ["w", "s", "z"], ["v"], axis=0, block_size=8),
+        node("Identity", ["v"], ["y0"]), node("MatMul", ["a", "v"], ["y1"])], {"a": a},
+        [tensor("w", kind, codes.shape, raw=pack((codes & 15).reshape(-1), 4).tobytes()),
+         tensor("z", kind, zeros.shape, raw=pack((zeros & 15).reshape(-1), 4).tobytes()),
+         constant("s", scales)], [w, a @ w], dims={"a": ["n", 24]})
+for name, scale, zero, axis in (
+        ("one", np.float32(0.25), np.int8(-3), 1), ("columns", None, None, 1),
+        ("rows", None, None, 0)):
+    codes = random.integers(-128, 128, (24, 70)).astype(np.int8)
+    if scale is None:
+        shape = codes.shape[axis]
+        scale = (random.random(shape) / 8).astype(np.float32)
+        zero = random.integers(-128, 128, shape).astype(np.int8)
+    lead = (slice(None), None) if axis == 0 else ()
+    w = (codes - zero[lead].astype(float)) * scale[lead]
+    check(f"eight-{name}", [
+        node("DequantizeLinear", ["w", "s", "z"], ["v"], axis=axis),
+        node("MatMul", ["a", "v"], ["y0"]),
+        node("DequantizeLinear", ["t", "s", "z"], ["u"], axis=1 - axis),
+        node("Gemm", ["a", "u"], ["y1"], transB=1)], {"a": a},
+        [constant("w", codes), constant("t", np.ascontiguousarray(codes.T)),
+         constant("s", np.array(scale)), constant("z", np.array(zero))], [a @ w, a @ w],
+        dims={"a": ["n", 24]})
+
+# Products of codes.
+for left, right in ((np.uint8, np.int8), (np.int8, np.uint8), (np.uint8, np.uint8)):
+    p, q = quantize(floats(3, 24), 0.02, 50, left), quantize(floats(24, 10), 0.02, 90, right)
+    zeros = random.integers(0, 100, 10).astype(right)
+    sums = (p - 50) @ (q - zeros.astype(int)) if left is np.int8 else \
+        (p.astype(int) - 50) @ (q.astype(int) - zeros)
+    check(f"integers-{left.__name__}-{right.__name__}", [
+        node("QuantizeLinear", ["x", "s", "zero"], ["a"]),
+        node("MatMulInteger", ["a", "q", "zero", "zeros"], ["y0"]),
+        node("MatMulInteger", ["a", "q"], ["y1"]),
+        node("QLinearMatMul", ["a", "s", "zero", "q", "row", "zeros", "t", "zero"], ["b"]),
+        node("DequantizeLinear", ["b", "t", "zero"], ["y2"])],
+        {"x": ((p.astype(float) - 50) * 0.02).astype(np.float32)},
+        [constant("s", np.array(0.02, np.float32)), constant("zero", np.array(50, left)),
+         constant("q", q), constant("zeros", zeros), constant("t", np.array(4, np.float32)),
+         constant("row", np.linspace(0.1, 0.3, 10, dtype=np.float32))],
+        [sums, p.astype(int) @ q.astype(int),
+         (quantize(sums * 0.02 * np.linspace(0.1, 0.3, 10), 4, 50, left) - 50.0) * 4])
+for number, x in enumerate([floats(3, 9), abs(floats(7)) + 1, np.zeros(3, np.float32)]):
+    low, high = min(x.min(), 0), max(x.max(), 0)
+    scale = np.float32(high - low) / np.float32(255) if high > low else np.float32(1)
+    zero = np.clip(np.rint(-low / scale), 0, 255).astype(np.uint8)
+    codes = quantize(x, scale, int(zero), np.uint8)
+    check(f"dynamic{number}", [
+        node("DynamicQuantizeLinear", ["x"], ["a", "y0", "z"]),
+        node("DequantizeLinear", ["a", "y0", "z"], ["y1"])], {"x": x}, [],
+        [np.array(scale), (codes - float(zero)) * scale])
 finish()
