@@ -14,6 +14,8 @@
 #include "Products.h"
 #include "Scalars.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
@@ -201,7 +203,7 @@ static FailureOr<Tensor> sumWindows(NodeImporter &node, Convolution &conv) {
   return reshape(node, narrow, merged);
 }
 
-static LogicalResult importConv(NodeImporter &node) {
+static FailureOr<Tensor> convolve(NodeImporter &node) {
   Convolution conv;
   conv.input = node.getInput(0);
   conv.weight = node.getInput(1);
@@ -224,11 +226,53 @@ static LogicalResult importConv(NodeImporter &node) {
     FailureOr<Tensor> column = reshape(node, bias, shape);
     if (failed(column))
       return failure();
-    return node.setResult(addTensors(node, {&*result, &*column}));
+    return addTensors(node, {&*result, &*column});
   }
-  return node.setResult(std::move(result));
+  return result;
+}
+
+static LogicalResult importConv(NodeImporter &node) {
+  return node.setResult(convolve(node));
+}
+
+/// A convolution, to whose results an activation is applied.
+static LogicalResult importFusedConv(NodeImporter &node) {
+  if (node.hasInput(3))
+    return node.emitError() << "a summand is not supported";
+  StringRef op = node.getString("activation", "");
+  SmallVector<float> params;
+  if (const AttributeProto *given = node.getAttribute("activation_params"))
+    params.assign(given->floats);
+  unsigned count = llvm::StringSwitch<unsigned>(op)
+                       .Cases({"Relu", "Sigmoid", "Tanh"}, 0)
+                       .Case("LeakyRelu", 1)
+                       .Cases({"Clip", "HardSigmoid"}, 2)
+                       .Default(~0u);
+  if (count != params.size())
+    return node.emitError() << "activation '" << op.take_front(64) << "' with "
+                            << params.size() << " parameters is not supported";
+  FailureOr<Tensor> result = convolve(node);
+  if (failed(result))
+    return failure();
+  return node.setResult(
+      mapFloats(node, &*result, [&](Scalars &s, ValueRange args) -> Value {
+        Value x = args[0];
+        if (op == "Relu")
+          return s.max(x, s.get(0));
+        if (op == "Sigmoid")
+          return s.sigmoid(x);
+        if (op == "Tanh")
+          return math::TanhOp::create(s, x);
+        if (op == "LeakyRelu")
+          return s.select(s.less(x, s.get(0)), s.mul(x, s.get(params[0])), x);
+        if (op == "Clip")
+          return s.min(s.max(x, s.get(params[0])), s.get(params[1]));
+        Value line = s.add(s.mul(x, s.get(params[0])), s.get(params[1]));
+        return s.max(s.get(0), s.min(s.get(1), line));
+      }));
 }
 
 void onnx::addConvolutionOperators(OperatorTable &table) {
   table["Conv"] = {2, 3, 1, importConv};
+  table["com.microsoft/FusedConv"] = {2, 4, 1, importFusedConv};
 }

@@ -334,6 +334,24 @@ static LogicalResult appendToCaches(NodeImporter &node, GroupQuery &group,
   return success();
 }
 
+/// Normalizes the heads of queries and new keys, if there are weights for that.
+static LogicalResult normalizeHeads(NodeImporter &node, GroupQuery &group) {
+  double epsilon = node.getFloat("qk_norm_epsilon", 1e-6);
+  double epsilons[] = {node.getFloat("q_norm_epsilon", epsilon),
+                       node.getFloat("k_norm_epsilon", epsilon)};
+  if (node.hasInput(14) != node.hasInput(15))
+    return node.emitError() << "expected weights of both norms";
+  if (!node.hasInput(14))
+    return success();
+  Tensor *tensors[] = {&group.parts.query, &group.parts.key};
+  for (unsigned i = 0; i < (group.hasNewKeys ? 2 : 1); ++i)
+    if (failed(assign(*tensors[i],
+                      normalizeRows(node, *tensors[i], node.getInput(14 + i),
+                                    epsilons[i]))))
+      return failure();
+  return success();
+}
+
 static LogicalResult importGroupQuery(NodeImporter &node) {
   GroupQuery group;
   AttentionParts &parts = group.parts;
@@ -365,13 +383,9 @@ static LogicalResult importGroupQuery(NodeImporter &node) {
   if (node.getInt("sliding_window_cache", 0))
     return node.emitError() << "caches of a sliding window are not supported";
   // These are read with outputs and inputs that are not supported.
-  for (StringRef name :
-       {"qk_output", "qk_norm_epsilon", "q_norm_epsilon", "k_norm_epsilon"})
-    node.ignore(name);
+  node.ignore("qk_output");
   if (node.hasInput(12) || node.hasInput(13))
     return node.emitError() << "quantized caches are not supported";
-  if (node.hasInput(14) || node.hasInput(15))
-    return node.emitError() << "norms of queries and keys are not supported";
   if (node.hasInput(16))
     return node.emitError() << "packed batches are not supported";
   if (node.hasOutput(3))
@@ -401,6 +415,8 @@ static LogicalResult importGroupQuery(NodeImporter &node) {
   } else {
     group.rows = parts.key.shape[1];
   }
+  if (failed(normalizeHeads(node, group)))
+    return failure();
   computePositions(node, group, *flat, total);
   if (rotates && failed(rotateGroup(node, group, isInterleaved)))
     return failure();

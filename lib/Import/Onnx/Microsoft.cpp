@@ -1,4 +1,4 @@
-//===- Microsoft.cpp - MultiHeadAttention of com.microsoft ----------------===//
+//===- Microsoft.cpp - attention of com.microsoft -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention.h"
+#include "Products.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -90,6 +91,62 @@ static LogicalResult importMultiHead(NodeImporter &node) {
   return finishAttention(node, parts, /*mergesHeads=*/true);
 }
 
+/// Attention of com.microsoft: queries, keys and values are one product.
+static LogicalResult importPackedAttention(NodeImporter &node) {
+  AttentionParts parts;
+  int64_t numHeads = node.getInt("num_heads", 0);
+  if (double scale = node.getFloat("scale", 0))
+    parts.scale = scale;
+  // Masked keys get minus infinity.
+  node.ignore("mask_filter_value");
+  node.ignore("rotary_embedding_dim");
+  parts.isCausal = node.getInt("unidirectional", 0);
+  for (StringRef name : {"do_rotary", "past_present_share_buffer"})
+    if (node.getInt(name, 0))
+      return node.emitError() << "attribute '" << name << "' is not supported";
+  if (node.hasInput(4) || node.hasInput(6) || node.hasOutput(1))
+    return node.emitError() << "past keys and values are not supported";
+  Tensor &input = node.getInput(0), &weight = node.getInput(1);
+  if (input.getRank() != 3 || weight.getRank() != 2 || !input.isFloat())
+    return node.emitError() << "expected an input of rank 3 and a matrix";
+  FailureOr<Tensor> all = multiply(node, input, weight);
+  if (failed(all))
+    return failure();
+  if (node.hasInput(2)) {
+    Tensor &bias = node.getInput(2);
+    if (bias.getRank() != 1 || bias.element != input.element)
+      return node.emitError() << "expected a bias of rank 1";
+    if (failed(assign(*all, addTensors(node, {&*all, &bias}))))
+      return failure();
+  }
+  std::optional<int64_t> width = all->shape[2].getConstant();
+  SmallVector<int64_t> widths(3, width.value_or(0) / 3);
+  if (std::optional<SmallVector<int64_t>> given =
+          node.getInts("qkv_hidden_sizes"))
+    widths = *given;
+  if (!width || widths.size() != 3 || widths[0] != widths[1] || widths[0] < 1 ||
+      widths[2] < 1 || widths[0] + widths[1] + widths[2] != *width)
+    return node.emitError() << "the sizes of queries, keys and values do not "
+                               "add up to the columns of the weight";
+  int64_t first = 0;
+  Tensor *tensors[] = {&parts.query, &parts.key, &parts.value};
+  for (auto [tensor, count] : llvm::zip_equal(tensors, widths)) {
+    Tensor part = takeColumns(node, *all, first, count);
+    if (failed(assign(*tensor, splitHeads(node, part, numHeads))))
+      return failure();
+    first += count;
+  }
+  parts.firstPosition = Size(0);
+  if (node.hasInput(5))
+    parts.mask = &node.getInput(5);
+  Tensor mask;
+  if (node.hasInput(3) &&
+      failed(addKeyPadding(node, parts, node.getInput(3), mask)))
+    return failure();
+  return finishAttention(node, parts, /*mergesHeads=*/true);
+}
+
 void onnx::addMicrosoftOperators(OperatorTable &table) {
+  table["com.microsoft/Attention"] = {2, 7, 2, importPackedAttention};
   table["com.microsoft/MultiHeadAttention"] = {1, 10, 4, importMultiHead};
 }

@@ -151,12 +151,82 @@ static LogicalResult importSkipNorm(NodeImporter &node) {
   return success();
 }
 
+FailureOr<Tensor> onnx::normalizeRows(NodeImporter &node, Tensor &tensor,
+                                      Tensor &weight, double epsilon) {
+  Norm norm;
+  norm.input = tensor;
+  norm.axis = tensor.getRank() - 1;
+  norm.epsilon = epsilon;
+  norm.isCentered = false;
+  norm.weight = &weight;
+  return emit(node, norm);
+}
+
+/// The layer norm of the sum of embeddings of words, positions and segments.
+static LogicalResult importEmbedNorm(NodeImporter &node) {
+  Tensor &words = node.getInput(0);
+  node.ignore("mask_index_type");
+  if (words.getRank() != 2)
+    return node.emitError() << "expected words of rank 2";
+  if (node.hasOutput(1))
+    return node.emitError() << "output mask_index is not supported";
+  for (unsigned table : {2, 3, 4})
+    if (node.hasInput(table) && node.getInput(table).getRank() != 2)
+      return node.emitError() << "expected tables of rank 2";
+  if (node.hasInput(1) != node.hasInput(4))
+    return node.emitError() << "expected both segments and their table";
+  std::vector<Tensor> parts;
+  auto add = [&](FailureOr<Tensor> part) -> LogicalResult {
+    if (succeeded(part))
+      parts.push_back(std::move(*part));
+    return part;
+  };
+  auto find = [&](unsigned table, unsigned indices) {
+    return gather(node, node.getInput(table), node.getInput(indices), 0,
+                  NegativeIndex::Fails);
+  };
+  if (failed(add(find(2, 0))) || (node.hasInput(1) && failed(add(find(4, 1)))))
+    return failure();
+  Tensor &positions = node.getInput(3);
+  if (node.hasInput(8)) {
+    if (failed(add(find(3, 8))))
+      return failure();
+  } else {
+    if (!requireAtMost(node, words.shape[1], positions.shape[0]))
+      return node.emitError() << "there are more words than positions";
+    SmallVector<Size> shape{words.shape[1], positions.shape[1]};
+    if (failed(add(slice(node, positions, {0, 0}, shape))))
+      return failure();
+  }
+  SmallVector<Tensor *> operands;
+  for (Tensor &part : parts) {
+    if (!part.isFloat() || part.element != parts.front().element)
+      return node.emitError() << "expected floats of one type";
+    operands.push_back(&part);
+  }
+  FailureOr<Tensor> sum = addTensors(node, operands);
+  if (failed(sum))
+    return failure();
+  Norm norm;
+  norm.input = *sum;
+  norm.axis = 2;
+  norm.epsilon = node.getFloat("epsilon", 1e-12);
+  norm.isCentered = true;
+  norm.weight = &node.getInput(5);
+  norm.bias = &node.getInput(6);
+  if (failed(node.setResult(emit(node, norm))))
+    return failure();
+  node.setOutput(2, std::move(*sum));
+  return success();
+}
+
 void onnx::addNormOperators(OperatorTable &table) {
   table["RMSNormalization"] = {2, 2, 1, importNorm};
   table["LayerNormalization"] = {2, 3, 3, importNorm};
   // ONNX Runtime registers this in the default domain.
   table["SimplifiedLayerNormalization"] = {2, 2, 1, importNorm};
   table["com.microsoft/SimplifiedLayerNormalization"] = {2, 2, 1, importNorm};
+  table["com.microsoft/EmbedLayerNormalization"] = {7, 9, 3, importEmbedNorm};
   table["com.microsoft/SkipLayerNormalization"] = {3, 5, 4, importSkipNorm};
   table["com.microsoft/SkipSimplifiedLayerNormalization"] = {3, 4, 4,
                                                              importSkipNorm};

@@ -128,6 +128,10 @@ Tensor reduce(NodeImporter &node, Tensor &tensor, ArrayRef<int64_t> axes,
 Value createCount(NodeImporter &node, const Tensor &tensor,
                   ArrayRef<int64_t> axes, Type element);
 
+/// Divides rows of the last dimension by the root of the mean of their squares.
+FailureOr<Tensor> normalizeRows(NodeImporter &node, Tensor &tensor,
+                                Tensor &weight, double epsilon);
+
 /// Assigns the result, or fails if it is a failure.
 inline LogicalResult assign(Tensor &tensor, FailureOr<Tensor> result) {
   if (succeeded(result))

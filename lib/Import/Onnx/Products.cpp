@@ -141,7 +141,42 @@ static LogicalResult importGemm(NodeImporter &node) {
       }));
 }
 
+/// Returns a tensor with its last two dimensions swapped; a vector is left
+/// alone.
+static Tensor swapMatrix(NodeImporter &node, Tensor &tensor) {
+  int64_t rank = tensor.getRank();
+  if (rank < 2)
+    return tensor;
+  SmallVector<int64_t> permutation =
+      llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  std::swap(permutation[rank - 2], permutation[rank - 1]);
+  return transpose(node, tensor, permutation);
+}
+
+/// alpha * A * B with batches, A and B transposed or not.
+static LogicalResult importFusedMatMul(NodeImporter &node) {
+  Tensor left = node.getInput(0), right = node.getInput(1);
+  double alpha = node.getFloat("alpha", 1);
+  for (StringRef name : {"transBatchA", "transBatchB"})
+    if (node.getInt(name, 0))
+      return node.emitError() << "attribute '" << name << "' is not supported";
+  if (!left.isFloat())
+    return node.emitError() << "expected floats, found " << left.element;
+  if (node.getInt("transA", 0))
+    left = swapMatrix(node, left);
+  if (node.getInt("transB", 0))
+    right = swapMatrix(node, right);
+  FailureOr<Tensor> product = multiply(node, left, right);
+  if (failed(product) || alpha == 1)
+    return node.setResult(std::move(product));
+  return node.setResult(
+      mapFloats(node, &*product, [&](Scalars &s, ValueRange args) {
+        return s.mul(args[0], s.get(alpha));
+      }));
+}
+
 void onnx::addProductOperators(OperatorTable &table) {
   table["MatMul"] = {2, 2, 1, importMatMul};
   table["Gemm"] = {2, 3, 1, importGemm};
+  table["com.microsoft/FusedMatMul"] = {2, 2, 1, importFusedMatMul};
 }

@@ -438,6 +438,47 @@ check("products", [
      constant("kernel", kernel)],
     [a @ b, a @ b[0, :, 0], patches, deep], dims={"a": ["n", 3, "m", 5]})
 
+# Products and sums that ONNX Runtime's optimizers fuse.
+def layer_norm(x, weight, bias, epsilon):
+    centered = x - x.mean(-1, keepdims=True)
+    return centered / np.sqrt((centered ** 2).mean(-1, keepdims=True) + epsilon) * \
+        weight + bias
+
+
+slope = np.where(patches < 0, np.float32(0.1) * patches, patches)
+check("fused-products", [
+    node("FusedMatMul", ["at", "bt"], ["y0"], "com.microsoft", transA=1, transB=1,
+         alpha=0.25),
+    node("FusedConv", ["image", "patch"], ["y1"], "com.microsoft", strides=[4, 4],
+         activation="Relu"),
+    node("FusedConv", ["image", "patch"], ["y2"], "com.microsoft", strides=[4, 4],
+         activation="LeakyRelu", activation_params=[0.1])],
+    {"at": a.swapaxes(2, 3), "bt": b.swapaxes(1, 2), "image": image},
+    [constant("patch", patch)], [a @ b / 4, np.maximum(patches, 0), slope],
+    dims={"at": ["n", 3, 5, "m"]})
+words, segments = random.integers(0, 9, (2, 5)), random.integers(0, 2, (2, 5))
+tables, weight, bias = [floats(9, 16), floats(7, 16), floats(2, 16)], floats(16), floats(16)
+total = tables[0][words] + tables[1][:5] + tables[2][segments]
+kernel, offset = floats(16, 48), floats(48)
+x = layer_norm(total, weight, bias, 1e-12)
+q, k, v = np.split((x @ kernel + offset).reshape(2, 5, 3, 2, 8).transpose(2, 0, 3, 1, 4), 3)
+visible = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], bool)[:, None, None]
+heads = lambda x: x.swapaxes(1, 2).reshape(2, 5, 16)
+check("encoder", [
+    node("EmbedLayerNormalization", ["words", "segments", "t0", "t1", "t2", "w", "b"],
+         ["y0", "", "y1"], "com.microsoft", epsilon=1e-12),
+    node("Attention", ["y0", "kernel", "offset", "mask"], ["y2"], "com.microsoft",
+         num_heads=2),
+    node("Attention", ["y0", "kernel", "offset"], ["y3"], "com.microsoft",
+         num_heads=2, unidirectional=1, qkv_hidden_sizes=[16, 16, 16])],
+    {"words": words, "segments": segments, "mask": visible[:, 0, 0].astype(np.int32)},
+    [constant(f"t{i}", table) for i, table in enumerate(tables)] +
+    [constant("w", weight), constant("b", bias), constant("kernel", kernel),
+     constant("offset", offset)],
+    [x, total, heads(attend(q[0], k[0], v[0], visible)),
+     heads(attend(q[0], k[0], v[0], np.tri(5, dtype=bool)))],
+    dims={name: ["n", "s"] for name in ("words", "segments", "mask")})
+
 # Rotations and attention.
 batch, tokens, past = 2, 5, 4
 q, k, v = floats(2, 5, 64), floats(2, 5, 32), floats(2, 5, 32)
@@ -495,4 +536,19 @@ check("group", [
     {"q": q, "k": k, "v": v, "pk": pk, "pv": pv, "lengths": lengths,
      "total": np.array([8], np.int32)}, [constant("cos", cos), constant("sin", sin)],
     [o])
+# The heads of queries and keys are normalized before that.
+weights = [floats(16), floats(16)]
+norm = lambda x, weight: x / np.sqrt((x ** 2).mean(-1, keepdims=True) + 1e-6) * weight
+q, k, v = floats(2, 5, 64), floats(2, 5, 32), floats(2, 5, 32)
+heads = [x.reshape(2, 5, -1, 16).swapaxes(1, 2) for x in (q, k, v)]
+o = attend(norm(heads[0], weights[0]), norm(heads[1], weights[1]), heads[2],
+           np.tri(5, dtype=bool))
+check("normalized", [
+    node("GroupQueryAttention", ["q", "k", "v", "", "", "lengths", "total", *[""] * 7,
+                                 "wq", "wk"], ["y0"], "com.microsoft", num_heads=4,
+         kv_num_heads=2)],
+    {"q": q, "k": k, "v": v, "lengths": np.array([4, 4], np.int32),
+     "total": np.array([5], np.int32)},
+    [constant("wq", weights[0]), constant("wk", weights[1])],
+    [o.swapaxes(1, 2).reshape(2, 5, 64)])
 finish()
