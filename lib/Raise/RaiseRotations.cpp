@@ -19,6 +19,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionShape.h"
+#include "Dependence.h"
 #include "Elements.h"
 #include "LinearForm.h"
 #include "Raise.h"
@@ -73,10 +74,11 @@ enum class LaneOrder { Same, EvenFirst, Alternating };
 /// dimension, or the last two, as for pairs that are a dimension of their own.
 class RotationSearch {
 public:
-  RotationSearch(Value root, int64_t numLanes, unsigned numLaneDims)
+  RotationSearch(Value root, int64_t numLanes, unsigned numLaneDims,
+                 Dependence &dependence)
       : root(root), type(cast<RankedTensorType>(root.getType())),
-        numLanes(numLanes), outerShape(type.getShape().drop_back(numLaneDims)) {
-  }
+        numLanes(numLanes), outerShape(type.getShape().drop_back(numLaneDims)),
+        dependence(dependence) {}
 
   /// Replaces the root if it is a rotation.
   bool run(RewriterBase &rewriter);
@@ -91,7 +93,6 @@ private:
   };
 
   SmallVector<Value> getCandidates();
-  bool depends(Value value);
   bool tryTensor(Value x, RewriterBase &rewriter);
   bool rotates(Value x, ExprContext &exprs, Elements &near,
                RewriterBase &rewriter);
@@ -120,8 +121,7 @@ private:
   int64_t numLanes;
   /// Sizes of the other dimensions.
   ArrayRef<int64_t> outerShape;
-  /// Whether tensors are computed from x.
-  llvm::DenseMap<Value, bool> dependents;
+  Dependence &dependence;
   /// The indices of the row of x that a row of the result is computed from.
   SmallVector<const Expr *> row;
   SmallVector<Window> windows;
@@ -171,17 +171,6 @@ SmallVector<Value> RotationSearch::getCandidates() {
       candidates.push_back(value);
   }
   return candidates;
-}
-
-bool RotationSearch::depends(Value value) {
-  auto [it, isNew] = dependents.try_emplace(value, false);
-  if (!isNew)
-    return it->second;
-  bool found = false;
-  if (Operation *op = value.getDefiningOp())
-    found = llvm::any_of(getReadTensors(op),
-                         [&](Value read) { return depends(read); });
-  return dependents[value] = found;
 }
 
 /// Returns the indices of a lane in a tensor.
@@ -513,9 +502,7 @@ bool RotationSearch::tryTensor(Value x, RewriterBase &rewriter) {
   SmallVector<int64_t> loops(outerShape);
   loops.push_back(numLanes);
   ExprContext exprs(rewriter.getContext(), loops);
-  dependents.clear();
-  dependents[x] = true;
-  if (!depends(root))
+  if (!dependence.depends(root, x))
     return false;
   // Constants other than splats are tables, except integers, which are lanes.
   Elements near(exprs, [&](Value value, ElementKind kind) {
@@ -524,7 +511,7 @@ bool RotationSearch::tryTensor(Value x, RewriterBase &rewriter) {
     if (value == x || (constant && !isInteger &&
                        !isa<SplatElementsAttr>(constant.getValue())))
       return true;
-    return kind == ElementKind::Compute && !depends(value) &&
+    return kind == ElementKind::Compute && !dependence.depends(value, x) &&
            !(isInteger && isComputedConstant(value));
   });
   std::string before = std::exchange(reason, {});
@@ -542,7 +529,7 @@ bool RotationSearch::resembles(Value x, ExprContext &exprs, Elements &near) {
   auto getLaneOf = [&](ArrayRef<const Expr *> indices) {
     return getLane(source, numLanes, indices);
   };
-  auto isDependent = [&](Value value) { return depends(value); };
+  auto isDependent = [&](Value value) { return dependence.depends(value, x); };
   RotationMiss miss(x, getNumLaneDims(source, numLanes), getLaneOf,
                     isDependent);
   // Most roots are no sums, which few lanes show.
@@ -656,28 +643,12 @@ static bool mayBeRotation(Operation *op) {
   return structured && structured.getNumDpsInits() == 1;
 }
 
-/// Whether the results of the function depend on the operation. Operations of a
-/// rotation that has been replaced are not erased yet.
-static bool isLive(Operation *op) {
-  SmallVector<Operation *> stack{op};
-  llvm::SmallPtrSet<Operation *, 16> seen;
-  while (!stack.empty()) {
-    Operation *next = stack.pop_back_val();
-    if (!seen.insert(next).second)
-      continue;
-    for (Operation *user : next->getUsers()) {
-      if (user->hasTrait<OpTrait::IsTerminator>() ||
-          !isMemoryEffectFree(user) || user->getBlock() != op->getBlock())
-        return true;
-      stack.push_back(user);
-    }
-  }
-  return false;
-}
-
 /// Replaces the result of the operation if it is a rotation. Returns why not if
 /// it resembles one, and nothing otherwise.
-static std::string searchLanes(Operation *op, RewriterBase &rewriter) {
+static std::string searchLanes(Operation *op, Dependence &dependence,
+                               RewriterBase &rewriter) {
+  if (!mayAddProducts(op))
+    return {};
   Value root = op->getResult(0);
   ArrayRef<int64_t> shape = cast<RankedTensorType>(root.getType()).getShape();
   // Pairs as a dimension of their own are not rotated one by one.
@@ -694,7 +665,7 @@ static std::string searchLanes(Operation *op, RewriterBase &rewriter) {
     int64_t numLanes = ShapedType::getNumElements(lanes);
     if (numLanes < 2 || numLanes > kMaxLanes)
       continue;
-    RotationSearch search(root, numLanes, count);
+    RotationSearch search(root, numLanes, count, dependence);
     if (search.run(rewriter))
       return {};
     if (reason.empty())
@@ -728,26 +699,41 @@ static bool isMovedFrom(Operation *op,
 
 void mlir::posenc::raise::raiseRotations(FunctionOpInterface function,
                                          RewriterBase &rewriter) {
+  SmallVector<Operation *> ops, misses;
+  function.walk([&](Operation *op) { ops.push_back(op); });
+  // Operations on which no result of the function depends. Those of a rotation
+  // that has been replaced are not erased yet.
+  llvm::DenseSet<Operation *> dead;
+  auto isDead = [&](Operation *op) {
+    return llvm::all_of(op->getUsers(), [&](Operation *user) {
+      return user->getBlock() == op->getBlock() && dead.contains(user);
+    });
+  };
+  Dependence dependence;
   // Later operations first: a rotation that is rounded at its end is found with
   // the rounding.
-  SmallVector<Operation *> ops;
-  function.walk([&](Operation *op) {
-    if (mayBeRotation(op))
-      ops.push_back(op);
-  });
-  SmallVector<Operation *> misses;
-  for (Operation *op : llvm::reverse(ops))
-    if (isLive(op) && !searchLanes(op, rewriter).empty())
-      misses.push_back(op);
+  for (Operation *op : llvm::reverse(ops)) {
+    if (mayBeRotation(op) && !isDead(op)) {
+      dependence.forgetBehind(op);
+      if (!searchLanes(op, dependence, rewriter).empty())
+        misses.push_back(op);
+    }
+    if (!op->hasTrait<OpTrait::IsTerminator>() && isMemoryEffectFree(op) &&
+        isDead(op))
+      dead.insert(op);
+  }
   // Operations behind a rotation resembled one before it was found, and those
   // behind a near miss resemble one, too.
   llvm::SmallPtrSet<Operation *, 4> reported;
+  dependence = Dependence();
   for (Operation *op : llvm::reverse(misses)) {
-    if (op->use_empty() || !isLive(op) || isMovedFrom(op, reported))
+    if (isDead(op) || isMovedFrom(op, reported))
       continue;
-    std::string reason = searchLanes(op, rewriter);
-    if (reason.empty())
+    std::string reason = searchLanes(op, dependence, rewriter);
+    if (reason.empty()) {
+      dependence = Dependence();
       continue;
+    }
     reported.insert(op);
     reportMissed(op, kPassName,
                  "'" + op->getName().getStringRef() +

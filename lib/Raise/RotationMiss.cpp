@@ -8,7 +8,10 @@
 
 #include "RotationMiss.h"
 
+#include "Elements.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Complex/IR/Complex.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include <cstdlib>
@@ -18,6 +21,70 @@ using namespace mlir::posenc::raise;
 
 /// Larger sums are those of convolutions and of unrolled reductions.
 static constexpr size_t kMaxTerms = 3;
+
+/// How many operations are inspected for sums and products.
+static constexpr unsigned kMaxReached = 64;
+
+namespace {
+/// What the operation computes, by the scalar operations of its body.
+struct Arithmetic {
+  /// Whether there are sums, and what may be a product or a sign.
+  bool adds = false, multiplies = false;
+  /// Whether each element of the result is a function, such as a maximum, that
+  /// is no sum of products.
+  bool isOpaque = false;
+};
+} // namespace
+
+static Arithmetic getArithmetic(Operation *op) {
+  Arithmetic found;
+  auto add = [&](Operation *scalar) {
+    found.adds |=
+        isa<arith::AddFOp, arith::SubFOp, math::FmaOp>(scalar) ||
+        isa_and_present<complex::ComplexDialect>(scalar->getDialect());
+    found.multiplies |=
+        !isa<arith::AddFOp, arith::ConstantOp, linalg::YieldOp>(scalar);
+  };
+  auto isFunction = [](Operation *last) {
+    return last && !isa<math::FmaOp>(last) &&
+           (isa<math::MathDialect>(last->getDialect()) ||
+            isa<arith::DivFOp, arith::MaximumFOp, arith::MaxNumFOp,
+                arith::MinimumFOp, arith::MinNumFOp>(last));
+  };
+  auto structured = dyn_cast<linalg::LinalgOp>(op);
+  if (!structured) {
+    if (OpTrait::hasElementwiseMappableTraits(op))
+      add(op);
+    found.isOpaque = isFunction(op);
+    return found;
+  }
+  structured.getBlock()->walk(add);
+  Value yielded = structured.getBlock()->getTerminator()->getOperand(0);
+  found.isOpaque =
+      structured.getNumDpsInits() == 1 && isFunction(yielded.getDefiningOp());
+  return found;
+}
+
+bool mlir::posenc::raise::mayAddProducts(Operation *root) {
+  llvm::SmallSetVector<Operation *, 16> reached;
+  reached.insert(root);
+  bool adds = false, multiplies = false;
+  for (unsigned next = 0; next < reached.size(); ++next) {
+    if (reached.size() > kMaxReached)
+      return true;
+    Arithmetic found = getArithmetic(reached[next]);
+    if (found.isOpaque)
+      continue;
+    adds |= found.adds;
+    multiplies |= found.multiplies;
+    if (adds && multiplies)
+      return true;
+    for (Value read : getReadTensors(reached[next]))
+      if (Operation *producer = read.getDefiningOp())
+        reached.insert(producer);
+  }
+  return false;
+}
 
 static const Expr *stripSigns(const Expr *expr) {
   while (expr->is<arith::ExtFOp, arith::TruncFOp, arith::NegFOp>())
@@ -29,17 +96,19 @@ static const Expr *stripSigns(const Expr *expr) {
 /// depends on the row: its lane is a constant, so that another index is that of
 /// the row.
 static bool isTable(const Expr *expr, bool ofRow) {
-  if (expr->kind == Expr::Kind::Element &&
-      (!ofRow || llvm::any_of(expr->operands, [](const Expr *index) {
-        return !index->getIndexConstant();
-      })))
-    return true;
-  return llvm::any_of(expr->operands, [&](const Expr *operand) {
-    return isTable(operand, ofRow);
+  return expr->hasPart([&](const Expr *part) {
+    return part->kind == Expr::Kind::Element &&
+           (!ofRow || llvm::any_of(part->operands, [](const Expr *index) {
+             return !index->getIndexConstant();
+           }));
   });
 }
 
-void RotationMiss::addLanes(const Expr *expr, Term &term, bool &isDependent) {
+void RotationMiss::addLanes(const Expr *expr, Term &term, bool &isDependent,
+                            llvm::SmallPtrSetImpl<const Expr *> &seen) {
+  // Expressions share parts: without this, their number is that of all paths.
+  if (!seen.insert(expr).second)
+    return;
   if (expr->kind == Expr::Kind::Element && expr->tensor == x) {
     isDependent = true;
     term.rows.insert(expr->operands.drop_back(numLaneDims));
@@ -57,7 +126,7 @@ void RotationMiss::addLanes(const Expr *expr, Term &term, bool &isDependent) {
     return;
   }
   for (const Expr *operand : expr->operands)
-    addLanes(operand, term, isDependent);
+    addLanes(operand, term, isDependent, seen);
 }
 
 void RotationMiss::addFactors(const Expr *expr, Term &term) {
@@ -69,7 +138,8 @@ void RotationMiss::addFactors(const Expr *expr, Term &term) {
     return;
   }
   bool isDependent = false;
-  addLanes(expr, term, isDependent);
+  llvm::SmallPtrSet<const Expr *, 16> seen;
+  addLanes(expr, term, isDependent, seen);
   term.hasTable |= !isDependent && isTable(expr, /*ofRow=*/false);
   term.hasRows |= !isDependent && isTable(expr, /*ofRow=*/true);
   // A function of an element, such as the reciprocal of a norm.

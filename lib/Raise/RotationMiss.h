@@ -15,6 +15,11 @@
 
 namespace mlir::posenc::raise {
 
+/// Whether the elements of the result may be sums of products, as far as the
+/// operations show from which they are computed. Most operations of a graph are
+/// told from rotations by this, before any element is expanded.
+bool mayAddProducts(Operation *root);
+
 /// Tells near misses of rotations from other sums of products, such as a
 /// residual behind a norm. In a near miss, lanes are sums of products with
 /// factors of a table, and two lanes of a tensor x are in the sums of the same
@@ -58,7 +63,8 @@ private:
 
   bool addTerms(const Expr *expr, SmallVectorImpl<Term> &terms);
   void addFactors(const Expr *expr, Term &term);
-  void addLanes(const Expr *expr, Term &term, bool &isDependent);
+  void addLanes(const Expr *expr, Term &term, bool &isDependent,
+                llvm::SmallPtrSetImpl<const Expr *> &seen);
 
   Value x;
   unsigned numLaneDims;
