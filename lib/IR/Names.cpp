@@ -170,7 +170,11 @@ std::string mlir::posenc::createArgumentName(StringRef text, StringRef kind,
     name += llvm::isAlnum(c) ? c : '_';
   if (hasReservedStart(name))
     name = kind.str() + "_" + name;
-  while (!isArgumentName(name) || !taken.insert(name).second)
-    name += '_';
+  // Many names may be equal after the first characters: a number then keeps the
+  // new ones short.
+  constexpr unsigned maxUnderscores = 4;
+  for (unsigned count = 0; !isArgumentName(name) || !taken.insert(name).second;
+       ++count)
+    name += count < maxUnderscores ? "_" : std::to_string(taken.size());
   return name;
 }
