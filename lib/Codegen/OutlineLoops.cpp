@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -105,19 +106,24 @@ static void outline(IRRewriter &rewriter, const OutlinedOps &part,
   SetVector<Value> used;
   getUsedValuesDefinedAbove(region.getRegion(), used);
   SmallVector<Value> captured;
+  IRMapping inside;
   for (Value value : used) {
     Operation *op = value.getDefiningOp();
-    Value inside;
     if (op && (op->hasTrait<OpTrait::ConstantLike>() ||
                isa<memref::GetGlobalOp>(op))) {
       rewriter.setInsertionPointToStart(body);
-      inside = rewriter.clone(*op)->getResult(0);
+      inside.map(value, rewriter.clone(*op)->getResult(0));
     } else {
       captured.push_back(value);
-      inside = body->addArgument(value.getType(), loc);
+      inside.map(value, body->addArgument(value.getType(), loc));
     }
-    replaceAllUsesInRegionWith(value, inside, region.getRegion());
   }
+  // Constants have uses in all loops, so the uses in this one are not looked up
+  // among those of the value.
+  region.getRegion().walk([&](Operation *op) {
+    for (OpOperand &operand : op->getOpOperands())
+      operand.set(inside.lookupOrDefault(operand.get()));
+  });
 
   // Names with two leading underscores are reserved for the library.
   auto outlined =

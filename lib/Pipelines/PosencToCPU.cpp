@@ -132,6 +132,7 @@ void mlir::posenc::buildTiledToVectorPipeline(
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 
+  manager.addNestedPass<func::FuncOp>(createPosencSplitEmptyTensorsPass());
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
   manager.addPass(createPosencBufferizeKernelsPass());
   // Callers own returned buffers, so functions copy those that they do not own.
@@ -188,6 +189,9 @@ void mlir::posenc::buildTiledToVectorPipeline(
   manager.addNestedPass<func::FuncOp>(createPosencStreamStoresPass(
       getVectorOptions<PosencStreamStoresPassOptions>(options)));
   manager.addPass(createPosencOutlineLoopsPass());
+  // Runs when the choices for each loop are made, which depend on the buffers
+  // around it, and before the loop is lowered.
+  manager.addPass(createPosencMergeFunctionsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

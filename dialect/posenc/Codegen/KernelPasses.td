@@ -358,4 +358,62 @@ def PosencOutlineLoopsPass
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 
+def PosencSplitEmptyTensorsPass
+    : InterfacePass<"posenc-split-empty-tensors", "::mlir::FunctionOpInterface"> {
+  let summary = "Split empty tensors that many operations write to";
+  let description = [{
+    Input: functions on tensors, after CSE, which makes one `tensor.empty` of all
+    with equal sizes. Output: of an empty tensor with more than 32 uses, one for
+    each 32 uses, in the order of the operations. The analysis of bufferization
+    compares all uses of one buffer with each other, so its time grows with the
+    third power of their number. Left alone: empty tensors with fewer uses, whose
+    buffers are reused as before.
+
+    ```
+    %0 = tensor.empty() : tensor<4x8xf32>   // 33 operations write to it
+    ```
+    becomes
+    ```
+    %0 = tensor.empty() : tensor<4x8xf32>   // the first 32 write to it
+    %1 = tensor.empty() : tensor<4x8xf32>   // the last one writes to it
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
+def PosencMergeFunctionsPass
+    : Pass<"posenc-merge-functions", "::mlir::ModuleOp"> {
+  let summary = "Merge private functions that are equal but for constants";
+  let description = [{
+    Input: private functions, such as the outlined loops of a model whose layers
+    are equal. Output: of functions that are equal but for their names and the
+    globals that they read, the first one, which all callers call. Globals that
+    differ, such as weights, become arguments of it. Each distinct loop is then
+    compiled once. Left alone: functions that nothing else is equal to, and those
+    that are used otherwise than by `func.call`. No result changes.
+
+    ```
+    call @__part_of_f_0(%x) : (memref<?xf32>) -> ()
+    call @__part_of_f_1(%y) : (memref<?xf32>) -> ()
+    ...
+    func.func private @__part_of_f_0(%x: memref<?xf32>) {
+      %weights = memref.get_global @__constant_0 : memref<64xf32>
+      ...
+    func.func private @__part_of_f_1(%x: memref<?xf32>) {
+      %weights = memref.get_global @__constant_1 : memref<64xf32>
+      ...
+    ```
+    becomes
+    ```
+    %0 = memref.get_global @__constant_0 : memref<64xf32>
+    call @__part_of_f_0(%x, %0) : (memref<?xf32>, memref<64xf32>) -> ()
+    %1 = memref.get_global @__constant_1 : memref<64xf32>
+    call @__part_of_f_0(%y, %1) : (memref<?xf32>, memref<64xf32>) -> ()
+    ...
+    func.func private @__part_of_f_0(%x: memref<?xf32>, %weights: memref<64xf32>) {
+      ...
+    ```
+  }];
+}
+
 #endif // POSENC_CODEGEN_KERNELPASSES_TD

@@ -61,6 +61,15 @@ static bool keepsInPlaceInputs(linalg::GenericOp producer, OpOperand &operand) {
   });
 }
 
+/// Operations of a loop's body. Each fusion copies both bodies, so without a
+/// bound the time for a chain of operations grows with the square of its
+/// length.
+static constexpr size_t kMaxOperations = 256;
+
+static size_t countOperations(linalg::GenericOp op) {
+  return op.getBody()->getOperations().size();
+}
+
 /// Whether the producer of the operand is fused into the operand's owner.
 static bool isFused(OpOperand &operand) {
   auto producer = operand.get().getDefiningOp<linalg::GenericOp>();
@@ -70,6 +79,8 @@ static bool isFused(OpOperand &operand) {
          producer->getBlock() == consumer->getBlock() &&
          consumer.isDpsInput(&operand) &&
          producer.getNumLoops() == consumer.getNumLoops() &&
+         countOperations(producer) + countOperations(consumer) <=
+             kMaxOperations &&
          !producer.payloadUsesValueFromOperand(producer.getDpsInitOperand(0)) &&
          keepsInPlaceInputs(producer, operand) &&
          linalg::areElementwiseOpsFusable(&operand);
