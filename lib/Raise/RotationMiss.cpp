@@ -22,7 +22,8 @@ using namespace mlir::posenc::raise;
 /// Larger sums are those of convolutions and of unrolled reductions.
 static constexpr size_t kMaxTerms = 3;
 
-/// How many operations are inspected for sums and products.
+/// How many operations are inspected for sums and products: as many as are tried
+/// as the rotated tensor.
 static constexpr unsigned kMaxReached = 64;
 
 namespace {
@@ -69,9 +70,7 @@ bool mlir::posenc::raise::mayAddProducts(Operation *root) {
   llvm::SmallSetVector<Operation *, 16> reached;
   reached.insert(root);
   bool adds = false, multiplies = false;
-  for (unsigned next = 0; next < reached.size(); ++next) {
-    if (reached.size() > kMaxReached)
-      return true;
+  for (unsigned next = 0; next < reached.size() && next < kMaxReached; ++next) {
     Arithmetic found = getArithmetic(reached[next]);
     if (found.isOpaque)
       continue;

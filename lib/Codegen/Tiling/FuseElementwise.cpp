@@ -64,7 +64,7 @@ static bool keepsInPlaceInputs(linalg::GenericOp producer, OpOperand &operand) {
 /// Operations of a loop's body. Each fusion copies both bodies, so without a
 /// bound the time for a chain of operations grows with the square of its
 /// length.
-static constexpr size_t kMaxOperations = 256;
+static constexpr size_t kMaxOperations = 128;
 
 static size_t countOperations(linalg::GenericOp op) {
   return op.getBody()->getOperations().size();
