@@ -111,6 +111,20 @@ MORE = {
                     "vocab_size": 128}),
     "esm": ("EsmModel", "EsmConfig",
             {**SMALL, "position_embedding_type": "rotary", "mask_token_id": 3}),
+    "clip": ("CLIPModel", "CLIPConfig",
+             {"projection_dim": 32,
+              "text_config": {**SMALL, "projection_dim": 32},
+              "vision_config": {"hidden_size": 64, "intermediate_size": 96,
+                                "num_hidden_layers": 2, "num_attention_heads": 4,
+                                "image_size": 32, "patch_size": 8,
+                                "projection_dim": 32}}),
+    "whisper": ("WhisperForConditionalGeneration", "WhisperConfig",
+                {"d_model": 64, "encoder_layers": 2, "decoder_layers": 2,
+                 "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+                 "encoder_ffn_dim": 96, "decoder_ffn_dim": 96, "vocab_size": 128,
+                 "num_mel_bins": 16, "max_source_positions": 32,
+                 "max_target_positions": 32, "pad_token_id": 0, "bos_token_id": 1,
+                 "eos_token_id": 2, "decoder_start_token_id": 1}),
     # Its logits are a sum of three products, which posenc.attention has not.
     "deberta": ("DebertaV2Model", "DebertaV2Config",
                 {**SMALL, "relative_attention": True, "position_buckets": 16,
@@ -118,10 +132,11 @@ MORE = {
 }
 IMAGES = ("vit", "dinov3")
 # Models without a cache of keys and values.
-ENCODERS = (*IMAGES, "modernbert", "bert", "roberta", "distilbert", "esm", "deberta")
+ENCODERS = (*IMAGES, "modernbert", "bert", "roberta", "distilbert", "esm", "deberta",
+            "clip")
 EAGER = ("gemma2", "t5", "deberta", "codegen")
 WITHOUT_ROTATIONS = ("t5", "bloom", "vit", "gpt2", "opt", "bert", "roberta", "distilbert",
-                     "deberta")
+                     "deberta", "clip", "whisper")
 
 
 def load(name):
@@ -138,7 +153,7 @@ RAISED = load("raised")
 
 def count_expected(name):
     """Returns the rotations and attentions of a model of two layers that can be found."""
-    attentions = {"t5": 6, "deberta": 0}.get(name, 2)
+    attentions = {"t5": 6, "whisper": 6, "clip": 4, "deberta": 0}.get(name, 2)
     return (0 if name in WITHOUT_ROTATIONS else 4), attentions
 
 
@@ -150,6 +165,12 @@ def make_inputs(name):
     if name in IMAGES:
         return {"pixel_values": torch.randn(2, 3, 32, 32, generator=generator)}
     tokens = torch.randint(3, 128, (2, 12), generator=generator)
+    if name == "clip":
+        return {"input_ids": tokens, "pixel_values": torch.randn(3, 3, 32, 32,
+                                                                 generator=generator)}
+    if name == "whisper":
+        return {"input_features": torch.randn(2, 16, 64, generator=generator),
+                "decoder_input_ids": tokens[:, :6].contiguous()}
     if name == "t5":
         return {"input_ids": tokens, "decoder_input_ids": tokens[:, :6].contiguous()}
     return {"input_ids": tokens}
@@ -188,9 +209,10 @@ def export(name, opset, is_dynamic, path):
     inputs = make_inputs(name)
     shapes = None
     if is_dynamic:
-        axes = {0: "batch"} if name in IMAGES else {0: "batch", 1: "tokens"}
-        shapes = (tuple(axes if key != "decoder_input_ids" else {0: "batch", 1: "targets"}
-                        for key in inputs),)
+        axes = {"pixel_values": {0: "images"}, "input_features": {0: "batch"},
+                "decoder_input_ids": {0: "batch", 1: "targets"},
+                "input_ids": {0: "batch", 1: "tokens"}}
+        shapes = (tuple(axes[key] for key in inputs),)
     torch.onnx.export(make_model(name), tuple(inputs.values()), path, dynamo=True,
                       opset_version=opset, dynamic_shapes=shapes, external_data=False,
                       input_names=list(inputs), output_names=["result"], verbose=False)
@@ -218,7 +240,8 @@ def measure(name, path, options):
     inputs = make_inputs(name)
     if "dynamic" in path.stem and name not in IMAGES:
         # Other sizes than those of the export.
-        inputs = {key: value[:1, :-1].contiguous() for key, value in inputs.items()}
+        inputs = {key: (value[:1, :-1] if value.dim() == 2 else value[:1]).contiguous()
+                  for key, value in inputs.items()}
     feeds = {key: inputs[key].numpy() for key in
              (one.name for one in session.get_inputs())}
     expected = session.run(None, feeds)[0]
@@ -234,7 +257,7 @@ def main():
     parser.add_argument("--folder", type=pathlib.Path, required=True,
                         help="folder of the exported files")
     parser.add_argument("--models", default=",".join(MODELS),
-                        help="names of models, or 'more' for another 25")
+                        help="names of models, or 'more' for another 27")
     parser.add_argument("--opsets", default="18,23")
     parser.add_argument("--compiler", default="posenc-compile")
     parser.add_argument("--tolerance", type=float, default=1e-4)

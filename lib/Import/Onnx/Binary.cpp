@@ -89,6 +89,15 @@ static Size evaluate(SizeTable &sizes, StringRef op, const Size &x,
     if (sizes.isAtMost(x, y))
       return toSize(op == "LessOrEqual");
   }
+  // Conditions of branches; 1 or 0.
+  if (op == "GreaterOrEqual" || op == "Less") {
+    Size bit = sizes.createTerm(Term::IsAtLeast, x, y);
+    return op == "Less" ? Size(1) - bit : bit;
+  }
+  if (op == "LessOrEqual" || op == "Greater") {
+    Size bit = sizes.createTerm(Term::IsAtLeast, y, x);
+    return op == "Greater" ? Size(1) - bit : bit;
+  }
   if (a && b && op == "And")
     return toSize(*a && *b);
   if (a && b && op == "Or")

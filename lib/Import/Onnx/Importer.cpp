@@ -18,6 +18,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -36,6 +37,7 @@ Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
       reader(&context, options.folders), model(model),
       fileLoc(builder.getLoc()) {
   addAttentionOperators(table);
+  addControlOperators(table);
   addConvolutionOperators(table);
   addElementwiseOperators(table);
   addGatherOperators(table);
@@ -51,12 +53,20 @@ Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
   addBinaryOperators(table);
   addShapeOperators(table);
   addSliceOperators(table);
-  for (const Node &node : model.graph.nodes)
-    readNames.insert_range(node.inputs);
-  for (const ValueInfo &output : model.graph.outputs)
-    readNames.insert(output.name);
+  addReadNames(model.graph);
   // Absent inputs and outputs have this name.
   readNames.erase("");
+}
+
+void Importer::addReadNames(const Graph &graph) {
+  for (const Node &node : graph.nodes) {
+    readNames.insert_range(node.inputs);
+    for (const AttributeProto &attribute : node.attributes)
+      if (attribute.graph)
+        addReadNames(*attribute.graph);
+  }
+  for (const ValueInfo &output : graph.outputs)
+    readNames.insert(output.name);
 }
 
 //===----------------------------------------------------------------------===//
@@ -246,8 +256,8 @@ LogicalResult Importer::addInputs(func::FuncOp function) {
   return success();
 }
 
-LogicalResult Importer::addInitializers() {
-  for (const TensorProto &proto : model.graph.initializers) {
+LogicalResult Importer::addInitializers(const Graph &graph) {
+  for (const TensorProto &proto : graph.initializers) {
     DenseElementsAttr attr =
         reader.read(proto, [&] { return mlir::emitError(fileLoc); });
     if (!attr)
@@ -424,6 +434,34 @@ LogicalResult Importer::importNode(const Node &node) {
   return success();
 }
 
+FailureOr<std::vector<Tensor>> Importer::importBranch(const Graph &branch) {
+  Location loc = builder.getLoc();
+  llvm::scope_exit reset([&] { builder.setLoc(loc); });
+  llvm::StringSet<> outer;
+  for (StringRef name : tensors.keys())
+    outer.insert(name);
+  if (failed(addInitializers(branch)))
+    return failure();
+  for (const Node &node : branch.nodes)
+    if (failed(importNode(node)))
+      return failure();
+  std::vector<Tensor> results;
+  for (const ValueInfo &output : branch.outputs) {
+    Tensor *tensor = find(output.name);
+    if (!tensor)
+      return mlir::emitError(loc)
+             << "no node of a branch computes '" << shorten(output.name) << "'";
+    results.push_back(*tensor);
+  }
+  SmallVector<std::string> inner;
+  for (StringRef name : tensors.keys())
+    if (!outer.contains(name))
+      inner.push_back(name.str());
+  for (StringRef name : inner)
+    tensors.erase(name);
+  return results;
+}
+
 OwningOpRef<ModuleOp> Importer::run() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(fileLoc);
   builder.setInsertionPointToEnd(module->getBody());
@@ -433,7 +471,7 @@ OwningOpRef<ModuleOp> Importer::run() {
   auto function = func::FuncOp::create(builder, fileLoc, isName ? name : "main",
                                        builder.getFunctionType({}, {}));
   if (failed(checkOpsets()) || failed(addInputs(function)) ||
-      failed(addInitializers()))
+      failed(addInitializers(model.graph)))
     return nullptr;
   for (const Node &node : model.graph.nodes)
     if (failed(importNode(node)))

@@ -97,6 +97,7 @@ struct Operator {
 /// domain and a slash before their name.
 using OperatorTable = llvm::StringMap<Operator>;
 void addAttentionOperators(OperatorTable &table);
+void addControlOperators(OperatorTable &table);
 void addConvolutionOperators(OperatorTable &table);
 void addElementwiseOperators(OperatorTable &table);
 void addGatherOperators(OperatorTable &table);
@@ -174,6 +175,10 @@ public:
   /// Whether a node or an output of the graph reads the value of this name.
   bool isRead(StringRef name) const { return readNames.contains(name); }
 
+  /// Imports the nodes of a branch here, and returns its results. Other names
+  /// of the branch are unknown afterwards.
+  FailureOr<std::vector<Tensor>> importBranch(const Graph &branch);
+
   /// Returns the value of a tensor, which is created unless it exists.
   Value getValue(Tensor &tensor);
   RankedTensorType getType(ArrayRef<Size> shape, Type element);
@@ -181,7 +186,9 @@ public:
 private:
   LogicalResult checkOpsets();
   LogicalResult addInputs(func::FuncOp function);
-  LogicalResult addInitializers();
+  LogicalResult addInitializers(const Graph &graph);
+  /// Adds the names that nodes and results of a graph read, and its branches.
+  void addReadNames(const Graph &graph);
   LogicalResult importNode(const Node &node);
   LogicalResult addOutputs(func::FuncOp function);
   StringAttr createName(StringRef name, StringRef fallback);
@@ -239,6 +246,8 @@ public:
   StringRef getString(StringRef name, StringRef fallback);
   std::optional<SmallVector<int64_t>> getInts(StringRef name);
   const AttributeProto *getAttribute(StringRef name);
+  /// Returns the graph of an attribute, or null.
+  const Graph *getGraph(StringRef name);
   /// Accepts an attribute that does not affect results here.
   void ignore(StringRef name) { getAttribute(name); }
   /// Emits an error for the first attribute that was not read.
@@ -256,7 +265,7 @@ public:
                                                        StringRef attribute);
 
 private:
-  llvm::StringSet<> used;
+  llvm::StringSet<> used, usedGraphs;
 };
 
 } // namespace mlir::posenc::onnx

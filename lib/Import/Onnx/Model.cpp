@@ -82,7 +82,13 @@ static bool parseTensor(StringRef bytes, TensorProto &tensor) {
   });
 }
 
-static bool parseAttribute(StringRef bytes, AttributeProto &attribute) {
+/// How deeply graphs may be nested in attributes.
+static constexpr unsigned kMaxDepth = 8;
+
+static bool parseGraph(StringRef bytes, Graph &graph, unsigned depth);
+
+static bool parseAttribute(StringRef bytes, AttributeProto &attribute,
+                           unsigned depth) {
   return readFields(bytes, [&](const WireField &field) {
     bool isBytes = field.type == WireField::Type::Bytes;
     switch (field.number) {
@@ -109,6 +115,10 @@ static bool parseAttribute(StringRef bytes, AttributeProto &attribute) {
       attribute.strings.push_back(field.bytes);
       return isBytes;
     case 6:
+      attribute.isUnsupported = true;
+      attribute.graph = std::make_shared<Graph>();
+      return isBytes && depth < kMaxDepth &&
+             parseGraph(field.bytes, *attribute.graph, depth + 1);
     case 10:
     case 11:
     case 14:
@@ -123,7 +133,7 @@ static bool parseAttribute(StringRef bytes, AttributeProto &attribute) {
   });
 }
 
-static bool parseNode(StringRef bytes, Node &node) {
+static bool parseNode(StringRef bytes, Node &node, unsigned depth) {
   return readFields(bytes, [&](const WireField &field) {
     bool isBytes = field.type == WireField::Type::Bytes;
     switch (field.number) {
@@ -141,7 +151,8 @@ static bool parseNode(StringRef bytes, Node &node) {
       return isBytes;
     case 5:
       node.attributes.emplace_back();
-      return isBytes && parseAttribute(field.bytes, node.attributes.back());
+      return isBytes &&
+             parseAttribute(field.bytes, node.attributes.back(), depth);
     case 7:
       // 'ai.onnx' is another name of the default domain.
       node.domain = field.bytes == "ai.onnx" ? "" : field.bytes;
@@ -188,13 +199,13 @@ static bool parseValueInfo(StringRef bytes, ValueInfo &value) {
   });
 }
 
-static bool parseGraph(StringRef bytes, Graph &graph) {
+static bool parseGraph(StringRef bytes, Graph &graph, unsigned depth) {
   return readFields(bytes, [&](const WireField &field) {
     bool isBytes = field.type == WireField::Type::Bytes;
     switch (field.number) {
     case 1:
       graph.nodes.emplace_back();
-      return isBytes && parseNode(field.bytes, graph.nodes.back());
+      return isBytes && parseNode(field.bytes, graph.nodes.back(), depth);
     case 2:
       graph.name = field.bytes;
       return isBytes;
@@ -221,7 +232,7 @@ llvm::Expected<Model> mlir::posenc::onnx::parseModel(StringRef bytes) {
   bool isRead = readFields(bytes, [&](const WireField &field) {
     if (field.isBytes(7)) {
       model.hasGraph = true;
-      return parseGraph(field.bytes, model.graph);
+      return parseGraph(field.bytes, model.graph, /*depth=*/0);
     }
     if (field.isBytes(8)) {
       StringRef domain;

@@ -20,6 +20,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -82,6 +83,8 @@ struct ValueInfo {
   SmallVector<DimensionProto> dims;
 };
 
+struct Graph;
+
 /// A named value of a node.
 struct AttributeProto {
   StringRef name;
@@ -92,6 +95,8 @@ struct AttributeProto {
   SmallVector<int64_t> ints;
   SmallVector<float> floats;
   SmallVector<StringRef> strings;
+  /// A branch of If, or the body of a loop.
+  std::shared_ptr<Graph> graph;
   /// Whether it has a graph, a type or a sparse tensor, or refers to an
   /// attribute of a function.
   bool isUnsupported = false;

@@ -64,9 +64,16 @@ std::optional<SmallVector<int64_t>> NodeImporter::getInts(StringRef name) {
   return attribute->ints;
 }
 
+const Graph *NodeImporter::getGraph(StringRef name) {
+  const AttributeProto *attribute = getAttribute(name);
+  usedGraphs.insert(name);
+  return attribute ? attribute->graph.get() : nullptr;
+}
+
 LogicalResult NodeImporter::checkAttributes() {
   for (const AttributeProto &attribute : node.attributes)
-    if (!used.contains(attribute.name) || attribute.isUnsupported)
+    if (!used.contains(attribute.name) ||
+        (attribute.isUnsupported && !usedGraphs.contains(attribute.name)))
       return emitError() << "attribute '" << attribute.name.take_front(200)
                          << "' is not supported";
   return success();

@@ -72,9 +72,12 @@ std::optional<Tensor> onnx::createResults(NodeImporter &node, Type element,
     if (!hasSmallCoefficients(size))
       return std::nullopt;
   }
-  for (const Size &size : results)
-    if (!size.getConstant() && !requireFit(node, element, size, size))
+  for (const Size &size : results) {
+    std::optional<int64_t> max = node.sizes.getMax(size);
+    bool isBit = max && *max <= 1 && node.sizes.isNonNegative(size);
+    if (!size.getConstant() && !isBit && !requireFit(node, element, size, size))
       return std::nullopt;
+  }
   return createElements(element, results, rank);
 }
 

@@ -63,6 +63,11 @@ def rows(bits=4, **attributes):
                   tensor("s", "f32", [4, 1], [1.0] * 4)])
 
 
+BRANCH = {"nodes": [node("Neg", ["x"], ["u"])], "inputs": {}, "outputs": ["u"]}
+DEEP = BRANCH
+for _ in range(9):
+    DEEP = {"nodes": [node("If", ["x"], ["u"], then_branch=DEEP)], "inputs": {},
+            "outputs": ["u"]}
 NBITS, ROWS = "com.microsoft.MatMulNBits 'y': ", "com.microsoft.GatherBlockQuantized 'y': "
 CASES = {
     # The bytes.
@@ -106,6 +111,22 @@ CASES = {
         "Add 'y': input 0 has elements of type 'ui8', which this operator does not"),
     "halves": (model([], X, ["w"], [tensor("w", "i4", [5], raw=b"00")]),
                "tensor 'w': expected 3 bytes, found 2"),
+    # Branches.
+    "if-data": (model([node("If", ["c"], ["y"], then_branch=BRANCH, else_branch=BRANCH)],
+                      {"x": ("f32", [4]), "c": ("bool", [])}, ["y"]),
+                "If 'y': the condition depends on data"),
+    "if-sizes": (
+        model([node("Shape", ["x"], ["n"]), node("Less", ["n", "two"], ["c"]),
+               node("If", ["c"], ["y"], then_branch=BRANCH, else_branch=BRANCH)],
+              {"x": ("f32", ["n"])}, ["y"], [tensor("two", "i64", [1], [2])]),
+        "If 'y': branches need a condition that follows from constants, unless both are "
+        "constants: found Neg"),
+    "if-branch": (model([node("If", ["x"], ["y"], then_branch=BRANCH)],
+                        {"x": ("bool", [])}, ["y"]), "If 'y': expected a bool and two"),
+    "loop": (model([node("Loop", ["x"], ["y"], name="steps", body=BRANCH)], X, ["y"]),
+             "Loop 'steps': this operator is not supported"),
+    "deep": (model([node("If", ["x"], ["y"], then_branch=DEEP)], X, ["y"]),
+             "the file is damaged"),
     # Codes.
     "bits": (codes(bits=3), NBITS + "'bits' is 3, expected 2, 4 or 8"),
     "block": (codes(block_size=24), NBITS + "'block_size' is 24, expected a power of two"),

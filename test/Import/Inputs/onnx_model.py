@@ -66,8 +66,8 @@ def attribute(name, value):
         return data + field(4, value)
     if isinstance(value, bytes):
         return data + field(5, value)
-    if isinstance(value, dict):  # A graph.
-        return data + field(6, b"")
+    if isinstance(value, dict):  # A graph: the arguments of graph().
+        return data + field(6, graph(**value) if value else b"")
     if value and isinstance(value[0], float):
         return data + b"".join(float_field(7, one) for one in value)
     return data + fields(8, value)

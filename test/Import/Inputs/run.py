@@ -37,6 +37,26 @@ def attend(q, k, v, visible, cap=0.0):
     return softmax(np.where(visible, scores, -np.inf)) @ v
 
 
+# A condition that follows from sizes chooses rows of one constant or another, and one that
+# is known chooses a branch.
+short, long, x = floats(4, 3), floats(9, 3), floats(8)
+branch = lambda value: {"nodes": [], "inputs": {}, "outputs": ["t"],
+                        "initializers": [constant("t", value)]}
+picks = np.array([3, -1])
+other = {"nodes": [node("Neg", ["x"], ["u"])], "inputs": {}, "outputs": ["u"]}
+for count in (4, 5):
+    part, table = x[:count], long if count > 4 else short
+    check(f"if{count}", [
+        node("Shape", ["x"], ["shape"]), node("Squeeze", ["shape"], ["n"]),
+        node("Greater", ["n", "four"], ["isLong"]),
+        node("If", ["isLong"], ["table"], then_branch=branch(long),
+             else_branch=branch(short)),
+        node("Gather", ["table", "picks"], ["y0"]),
+        node("If", ["yes"], ["y1"], then_branch=other, else_branch=branch(short))],
+        {"x": part}, [tensor("four", "i64", [], [4]), ints("picks", *picks),
+                      tensor("yes", "bool", [], [True])],
+        [table[picks], -part], dims={"x": ["n"]})
+
 # Elementwise operators and broadcasting of static and dynamic sizes.
 x, row, column = floats(3, 5, 8), floats(8), floats(5, 1)
 gelu = x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3))) / 2
