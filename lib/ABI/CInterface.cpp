@@ -120,8 +120,11 @@ std::string SizePrinter::print(AffineExpr expr, bool isFactor) {
     int64_t symbol = name.getPosition();
     if (symbol < abi.getInputSymbol(0))
       return getSize(symbol);
-    if (symbol < abi.getTermSymbol(0))
-      return abi.getInputs()[symbol - abi.getInputSymbol(0)].getName().str();
+    if (symbol < abi.getTermSymbol(0)) {
+      ArgAttr input = abi.getInputs()[symbol - abi.getInputSymbol(0)];
+      bool isElement = isa<RankedTensorType>(input.getType());
+      return (input.getName() + (isElement ? "[0]" : "")).str();
+    }
     return printTerm(abi.getTerms()[symbol - abi.getTermSymbol(0)]);
   }
   auto binary = cast<AffineBinaryOpExpr>(expr);

@@ -45,6 +45,10 @@ public:
   }
   /// Returns the word of a symbol in terms, relations and bounds.
   int64_t getSymbolWord(int64_t symbol) const;
+  /// Whether the word is the address of a tensor, whose symbol is its element.
+  bool isTensorWord(int64_t word) const {
+    return word < static_cast<int64_t>(arguments.size()) && getTensor(word);
+  }
   /// Returns the word of the first stride of a tensor.
   int64_t getStridesWord(unsigned argument) const {
     return strideWords[argument];

@@ -77,7 +77,8 @@ static void addCode(SmallVector<int64_t> &code, AffineExpr expr,
     if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
       code.append({kSizeConstant, constant.getValue()});
     } else if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
-      code.append({kSizeWord, layout.getSymbolWord(symbol.getPosition())});
+      int64_t word = layout.getSymbolWord(symbol.getPosition());
+      code.append({layout.isTensorWord(word) ? kSizeElement : kSizeWord, word});
     } else {
       auto binary = cast<AffineBinaryOpExpr>(expr);
       self(self, binary.getLHS());
@@ -89,6 +90,15 @@ static void addCode(SmallVector<int64_t> &code, AffineExpr expr,
   };
   add(add, expr);
   code.append({kSizeEnd, int64_t{0}});
+}
+
+/// Returns a text in the form of a format of the kernel support library, in
+/// which a percent sign begins a value.
+static std::string escape(StringRef text) {
+  std::string result;
+  for (char c : text)
+    result.append(c == '%' ? 2 : 1, c);
+  return result;
 }
 
 /// Returns the message for a violated relation and whether its sides are
@@ -125,13 +135,13 @@ static std::pair<std::string, bool> describe(AbiAttr abi,
                (isa<AffineSymbolExpr>(right) || isa<AffineConstantExpr>(left));
   if (swaps)
     std::swap(left, right);
-  std::string text = describeSize(abi, left) + " is %d, expected " +
+  std::string text = escape(describeSize(abi, left)) + " is %d, expected " +
                      (isEqual ? ""
                       : swaps ? "at least "
                               : "at most ");
   text += isa<AffineConstantExpr>(right)
               ? "%d"
-              : describeSize(abi, right) + ", which is %d";
+              : escape(describeSize(abi, right)) + ", which is %d";
   return {text, swaps};
 }
 
@@ -159,7 +169,8 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
          tensor ? tensor.getRank() : -1,
          number < numInputs ? -1 : abi.getInPlace()[number - numInputs],
          layout.getStridesWord(index), static_cast<int64_t>(dims.size() / 2),
-         llvm::is_contained(abi.getShapeOnly(), number)});
+         llvm::is_contained(abi.getShapeOnly(), number),
+         number < numInputs && tensor && abi.hasSizesOf(number)});
     if (!tensor)
       continue;
     for (auto [size, word] :
@@ -206,11 +217,9 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
   int64_t numAssertions = messages ? messages.size() : 0,
           assertions = names.size();
   for (int64_t number = 0; number < numAssertions; ++number) {
-    // A percent sign begins a value in the kernel support library.
     std::string text = cast<StringAttr>(messages[number]).str();
-    llvm::replace(text, '%', ' ');
     llvm::replace(text, '\0', ' ');
-    addName("assertion failed: " + text);
+    addName("assertion failed: " + escape(text));
   }
   std::string base = (kernel.getName() + ".").str();
   createText(base + "names", names);

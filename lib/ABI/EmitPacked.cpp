@@ -62,6 +62,10 @@ LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
     return kernel.emitError()
            << "assertions on elements of tensors are supported on CPUs only; "
               "posenc-compile --assert=drop leaves them out";
+  if (ArgAttr input = isGpu ? layout.getAbi().getSizeElement() : nullptr)
+    return kernel.emitError()
+           << "sizes that depend on the element of '" << input.getName()
+           << "' are supported on CPUs only";
   if (!llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
     return kernel.emitError() << "'" << name << "' is not a C identifier";
   if (name == kMetadataName || name == kSetParallelForName ||

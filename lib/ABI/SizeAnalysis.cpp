@@ -34,6 +34,8 @@ SizeAnalysis::SizeAnalysis(FunctionOpInterface function) : function(function) {
   for (BlockArgument argument : function.getArguments())
     if (argument.getType().isIntOrIndex())
       integers[argument] = symbols.createScalar(argument.getArgNumber());
+    else if (AbiAttr::isSizeElement(argument.getType()))
+      elements[argument] = symbols.createElement(argument.getArgNumber());
 }
 
 LogicalResult SizeAnalysis::run() {
@@ -85,21 +87,24 @@ bool SizeAnalysis::requireElement(Value condition) {
   if (conditional || !compare ||
       compare.getPredicate() != arith::CmpIPredicate::ule)
     return false;
+  SizeExpr element = getInteger(compare.getLhs()),
+           limit = getInteger(compare.getRhs());
+  if (symbols.isKnown(resolve(element)) || !symbols.isKnown(resolve(limit)) ||
+      !symbols.isNonNegative(resolve(limit)))
+    return false;
   auto read = skipCasts(compare.getLhs()).getDefiningOp<tensor::ExtractOp>();
   std::optional<unsigned> input =
       read ? getInput(read.getTensor()) : std::nullopt;
-  if (!input)
+  if (input && AbiAttr::isSizeElement(read.getTensor().getType()) &&
+      cast<RankedTensorType>(read.getTensor().getType()).getRank() == 1)
+    return succeeded(requireBound(
+        {BoundKind::Lengths, *input, {limit}, std::nullopt}, compare));
+  if (!symbols.isComputable(resolve(element)))
     return false;
-  auto type = cast<RankedTensorType>(read.getTensor().getType());
-  SizeExpr limit = getInteger(compare.getRhs());
-  bool isBound = type.getRank() == 1 && type.getDimSize(0) == 1 &&
-                 (type.getElementType().isInteger(32) ||
-                  type.getElementType().isInteger(64)) &&
-                 symbols.isKnown(resolve(limit)) &&
-                 symbols.isNonNegative(resolve(limit));
-  if (isBound)
-    requireBound({BoundKind::Lengths, *input, {limit}, std::nullopt});
-  return isBound;
+  for (auto [least, most] : {std::pair(SizeExpr(0), element), {element, limit}})
+    requirements.push_back({RelationKind::AtMost, least, most, compare,
+                            /*guards=*/{}, /*isAssumed=*/true});
+  return true;
 }
 
 LogicalResult SizeAnalysis::runPartially() {
@@ -146,14 +151,47 @@ SmallVector<SizeExpr> SizeAnalysis::getShape(Value tensor) {
   return entry->second;
 }
 
+std::optional<SizeExpr> SizeAnalysis::getElement(Value tensor) const {
+  auto known = elements.find(tensor);
+  if (known == elements.end())
+    return std::nullopt;
+  return known->second;
+}
+
+void SizeAnalysis::setElement(Value tensor, SizeExpr element) {
+  // Known sizes wrap around in tensors.
+  if (symbols.isComputable(element) && !symbols.isKnown(element))
+    elements[tensor] = std::move(element);
+}
+
+void SizeAnalysis::shareElement(Value from, Value to) {
+  elements.erase(to);
+  if (std::optional<SizeExpr> element = getElement(from))
+    elements[to] = *element;
+}
+
 SizeExpr SizeAnalysis::getSize(Value tensor, int64_t dim) {
   return symbols.resolve(getShape(tensor)[dim], /*useConstants=*/false);
+}
+
+void SizeAnalysis::limitBytes(Type element, ArrayRef<SizeExpr> shape,
+                              Operation *op) {
+  if (!element.isIntOrIndexOrFloat())
+    return;
+  SizeExpr bytes(element.isIndex()
+                     ? 8
+                     : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+  for (const SizeExpr &size : shape)
+    bytes = bytes * resolve(size);
+  if (!symbols.isKnown(bytes) && symbols.isComputable(bytes))
+    requireAtMost(bytes, int64_t{1} << 62, op);
 }
 
 void SizeAnalysis::setShape(Value tensor, ArrayRef<SizeExpr> shape,
                             Operation *op) {
   SmallVector<SizeExpr> copy(shape);
   auto type = cast<ShapedType>(tensor.getType());
+  limitBytes(type.getElementType(), shape, op);
   for (auto [size, expr] : llvm::zip_equal(type.getShape(), copy)) {
     if (ShapedType::isDynamic(size)) {
       requireAtMost(0, expr, op);
@@ -289,7 +327,8 @@ void SizeAnalysis::requireAtMost(const SizeExpr &a, const SizeExpr &b,
   Requirement requirement{RelationKind::AtMost, a, b, op, guards};
   std::optional<unsigned> symbol = b.getSymbol();
   if (!conditional && symbol && a == SizeExpr(0) &&
-      symbols.get(*symbol).kind == SizeSymbol::Kind::Scalar &&
+      (symbols.get(*symbol).kind == SizeSymbol::Kind::Scalar ||
+       symbols.get(*symbol).kind == SizeSymbol::Kind::Element) &&
       !symbols.get(*symbol).isNonNegative) {
     symbols.setNonNegative(*symbol);
     requirement.isAssumed = true;
@@ -299,8 +338,24 @@ void SizeAnalysis::requireAtMost(const SizeExpr &a, const SizeExpr &b,
   requirements.push_back(std::move(requirement));
 }
 
-void SizeAnalysis::requireBound(IndexBound bound) {
+/// Emits an error about an operation whose sizes are not known.
+static InFlightDiagnostic emitUnknown(Operation *op) {
+  return op->emitError() << "sizes of '" << op->getName()
+                         << "' depend on tensor elements or on too large an "
+                            "expression, so entry points cannot check them: "
+                            "make them arguments";
+}
+
+LogicalResult SizeAnalysis::requireBound(IndexBound bound, Operation *op) {
+  SmallVector<SizeExpr> factors(bound.limit);
+  if (bound.each)
+    factors.push_back(*bound.each);
+  if (!llvm::all_of(factors, [&](const SizeExpr &factor) {
+        return symbols.isComputable(resolve(factor));
+      }))
+    return emitUnknown(op);
   bounds.push_back(std::move(bound));
+  return success();
 }
 
 SmallVector<SizeAnalysis::Guard> SizeAnalysis::getGuards(Value condition,
@@ -378,7 +433,8 @@ bool SizeAnalysis::isCertain(ArrayRef<Guard> guards) {
   });
 }
 
-LogicalResult SizeAnalysis::finishUnknown(const Requirement &requirement) {
+LogicalResult SizeAnalysis::finishUnknown(const Requirement &requirement,
+                                          bool usesElements) {
   Operation *op = requirement.op;
   // The read is clamped to the tensor, so the tensor must not be empty, unless
   // the read is in a loop that may not run.
@@ -395,11 +451,9 @@ LogicalResult SizeAnalysis::finishUnknown(const Requirement &requirement) {
     unprovenAssertions.insert(assertion);
     return failure();
   }
-  return addReason(op, op->emitError() << "sizes of '" << op->getName()
-                                       << "' depend on tensor elements or on "
-                                          "too large an expression, so entry "
-                                          "points cannot check them: make them "
-                                          "arguments");
+  if (!usesElements)
+    return finish(requirement, /*usesElements=*/true);
+  return addReason(op, emitUnknown(op));
 }
 
 SmallVector<SizeExpr> SizeAnalysis::getDifferences(const SizeExpr &difference,
@@ -450,12 +504,19 @@ static std::pair<SizeExpr, SizeExpr> splitBySign(const SizeExpr &expr) {
   return {positive, negative};
 }
 
-LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
+LogicalResult SizeAnalysis::finish(const Requirement &requirement,
+                                   bool usesElements) {
   auto [kind, left, right, op, guards, isAssumed] = requirement;
   SizeExpr difference = symbols.resolve(left - right, /*useConstants=*/false);
   if (difference == SizeExpr(0) && !isAssumed)
     return success();
-  if (!symbols.isKnown(difference)) {
+  if (!symbols.isKnown(difference) && symbols.isComputable(difference))
+    usesElements |=
+        isAssumed || (kind == RelationKind::Equal && !isa<cf::AssertOp>(op));
+  auto isKnown = [&](const SizeExpr &expr) {
+    return usesElements ? symbols.isComputable(expr) : symbols.isKnown(expr);
+  };
+  if (!isKnown(difference)) {
     // A relation of values that vary within a call must hold for their bounds.
     if (kind == RelationKind::Equal) {
       for (const SizeExpr &side : {difference, SizeExpr(0) - difference})
@@ -466,9 +527,9 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
     if (isProven(difference, guards))
       return success();
     std::optional<SizeExpr> condition =
-        symbols.findCondition(getDifferences(difference, guards));
+        symbols.findCondition(getDifferences(difference, guards), usesElements);
     if (!condition)
-      return finishUnknown(requirement);
+      return finishUnknown(requirement, usesElements);
     std::tie(left, right) = splitBySign(*condition);
   } else if (difference.isValid() &&
              (hasNegativeTerm(left) || hasNegativeTerm(right))) {
@@ -477,11 +538,8 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
     std::tie(left, right) = splitBySign(difference);
   }
   // A loop whose bounds vary within the call is assumed to run.
-  auto isKnown = [&](const SizeExpr &expr) {
-    return symbols.isKnown(symbols.resolve(expr, /*useConstants=*/false));
-  };
   for (const Guard &guard : llvm::reverse(guards))
-    if (isKnown(guard.first) && isKnown(guard.second))
+    if (isKnown(resolve(guard.first)) && isKnown(resolve(guard.second)))
       left = symbols.createTerm(TermKind::IfLess,
                                 {guard.first, guard.second, left, right});
   difference = symbols.resolve(left - right, /*useConstants=*/true);
@@ -505,9 +563,8 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
   }
   left = symbols.resolve(left, /*useConstants=*/false);
   right = symbols.resolve(right, /*useConstants=*/false);
-  if (!left.isValid() || !right.isValid() || !symbols.isKnown(left) ||
-      !symbols.isKnown(right))
-    return finishUnknown(requirement);
+  if (!isKnown(left) || !isKnown(right))
+    return finishUnknown(requirement, usesElements);
   if (left == right)
     return success();
   // The message begins with the simpler side.
@@ -608,6 +665,7 @@ LogicalResult SizeAnalysis::visitCall(Operation *op) {
   for (auto [argument, operand] :
        llvm::zip_equal(callee.getArguments(), call.getOperands())) {
     shareInput(operand, argument);
+    shareElement(operand, argument);
     if (isa<ShapedType>(argument.getType())) {
       SmallVector<SizeExpr> shape = getShape(operand);
       shapes[argument] = std::move(shape);
@@ -632,6 +690,7 @@ LogicalResult SizeAnalysis::visitCall(Operation *op) {
       integers[result] = integer;
     }
     shareInput(value, result);
+    shareElement(value, result);
   }
   return success();
 }
@@ -654,6 +713,7 @@ LogicalResult SizeAnalysis::visit(Operation *op) {
     integers.erase(result);
     conditions.erase(result);
     inputs.erase(result);
+    elements.erase(result);
   }
   if (isa<func::CallOp>(op))
     return visitCall(op);

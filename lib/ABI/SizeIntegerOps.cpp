@@ -111,6 +111,17 @@ bool mlir::posenc::visitIntegerOp(Operation *op, SizeAnalysis &analysis) {
       analysis.setInteger(result, value);
     return true;
   }
+  // The narrow integer of an element wraps around. Narrow sizes are unknown.
+  if (isa<arith::TruncIOp>(op) && result.getType().isInteger(32)) {
+    SizeExpr value = analysis.getInteger(op->getOperand(0));
+    if (!symbols.isKnown(value) && symbols.isComputable(value)) {
+      constexpr int64_t half = int64_t{1} << 31;
+      analysis.setInteger(result, symbols.createTerm(TermKind::Remainder,
+                                                     {value + half, 2 * half}) -
+                                      half);
+    }
+    return true;
+  }
   if (op->getNumOperands() == 2 && isWide(result.getType()))
     if (std::optional<SizeExpr> value =
             evaluate(op, analysis.getInteger(op->getOperand(0)),

@@ -75,6 +75,19 @@ static SmallVector<SizeExpr> getLoopSizes(linalg::LinalgOp op,
   });
 }
 
+/// Sets the elements of results that have one, which a single iteration
+/// computes.
+static void setElements(linalg::LinalgOp op, SizeAnalysis &analysis) {
+  bool isOnce = llvm::all_of(op.getStaticLoopRanges(),
+                             [](int64_t size) { return size == 1; });
+  if (!isOnce)
+    return;
+  for (auto [result, value] : llvm::zip(
+           op->getResults(), op.getBlock()->getTerminator()->getOperands()))
+    if (AbiAttr::isSizeElement(result.getType()))
+      analysis.setElement(result, analysis.getInteger(value));
+}
+
 static LogicalResult visit(linalg::LinalgOp op, SizeAnalysis &analysis) {
   SmallVector<SizeExpr> sizes = getLoopSizes(op, analysis), loops;
   SmallVector<SizeAnalysis::Guard> guards;
@@ -98,7 +111,18 @@ static LogicalResult visit(linalg::LinalgOp op, SizeAnalysis &analysis) {
   for (OpResult result : op->getResults())
     analysis.setShape(
         result, analysis.getShape(op.getTiedOpOperand(result)->get()), op);
-  return analysis.visitRegion(op->getRegion(0), guards, loops);
+  for (auto [argument, operand] : llvm::zip_equal(
+           op.getBlock()->getArguments(), op.getOpOperandsMatchingBBargs())) {
+    if (!argument.getType().isInteger())
+      continue;
+    std::optional<SizeExpr> element = analysis.getElement(operand->get());
+    analysis.setInteger(
+        argument, element ? *element : analysis.getSymbols().createUnknown());
+  }
+  if (failed(analysis.visitRegion(op->getRegion(0), guards, loops)))
+    return failure();
+  setElements(op, analysis);
+  return success();
 }
 
 std::optional<LogicalResult>

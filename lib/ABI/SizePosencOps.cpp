@@ -83,10 +83,10 @@ requireIndices(Operation *op, StringRef name, BoundKind kind, Value indices,
     return op->emitError() << "expected " << name
                            << " to be an argument of the function: entry "
                               "points cannot check numbers that it computes";
-  analysis.requireBound({kind, *input,
-                         SmallVector<SizeExpr>(limit.begin(), limit.end()),
-                         each, lengths ? int64_t{*lengthsInput} : -1});
-  return success();
+  return analysis.requireBound(
+      {kind, *input, SmallVector<SizeExpr>(limit.begin(), limit.end()), each,
+       lengths ? int64_t{*lengthsInput} : -1},
+      op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -95,21 +95,22 @@ requireIndices(Operation *op, StringRef name, BoundKind kind, Value indices,
 
 /// Requires that query heads are a multiple of key heads, and that there are
 /// key heads if there are query heads.
-static void requireHeads(AttentionOp op, SizeAnalysis &analysis) {
+static LogicalResult requireHeads(AttentionOp op, SizeAnalysis &analysis) {
   SizeExpr queryHeads = analysis.getShape(op.getQuery())[op.getQueryHeadDim()];
   SizeExpr keyHeads = analysis.getShape(op.getKey())[op.getKeyHeadDim()];
   // The verifier checks static numbers of heads.
   if (queryHeads == keyHeads ||
       (queryHeads.getConstant() && keyHeads.getConstant()))
-    return;
+    return success();
   if (std::optional<unsigned> query = analysis.getInput(op.getQuery()))
     return analysis.requireBound(
-        {BoundKind::Heads, *query, {keyHeads}, queryHeads});
+        {BoundKind::Heads, *query, {keyHeads}, queryHeads}, op);
   SizeSymbols &symbols = analysis.getSymbols();
   analysis.requireAtMost(queryHeads, queryHeads * keyHeads, op);
   SizeExpr divisor = symbols.createTerm(TermKind::Max, {keyHeads, 1});
   analysis.requireEqual(
       symbols.createTerm(TermKind::Remainder, {queryHeads, divisor}), 0, op);
+  return success();
 }
 
 /// Whether the slices of lengths and of a block table select the same
@@ -277,8 +278,8 @@ mlir::posenc::visitPosencOp(Operation *op, SizeAnalysis &analysis) {
         return failure();
     return success();
   }
-  requireHeads(attention, analysis);
-  if (failed(requireNumbers(attention, analysis)))
+  if (failed(requireHeads(attention, analysis)) ||
+      failed(requireNumbers(attention, analysis)))
     return failure();
   return visitRegions(attention, analysis);
 }

@@ -50,7 +50,7 @@ std::optional<int64_t> SizeSignature::addResultSize(Value tensor, int64_t dim) {
   SizeExpr expr = analysis.getSize(tensor, dim);
   if (std::optional<int64_t> size = findSize(expr))
     return size;
-  if (!symbols.isKnown(expr))
+  if (!symbols.isComputable(expr))
     return std::nullopt;
   auto [entry, isNew] = sizeOfExpr.try_emplace(expr, sizes.size());
   if (isNew) {
@@ -82,6 +82,7 @@ int64_t SizeSignature::getSymbol(unsigned symbol) {
     assert(sizeOfSymbol.contains(symbol) && "a size of an input was not added");
     return sizeOfSymbol.lookup(symbol);
   case SizeSymbol::Kind::Scalar:
+  case SizeSymbol::Kind::Element:
     return sizes.size() + it.input;
   case SizeSymbol::Kind::Term:
     break;
@@ -128,7 +129,9 @@ int64_t SizeSignature::getFactor(const SizeExpr &expr) {
   if (std::optional<int64_t> constant = size.getConstant();
       constant && *constant >= 0)
     return *constant;
-  if (std::optional<unsigned> symbol = size.getSymbol())
+  // Elements have no words.
+  if (std::optional<unsigned> symbol = size.getSymbol();
+      symbol && symbols.get(*symbol).kind != SizeSymbol::Kind::Element)
     return -1 - getSymbol(*symbol);
   auto known = sizeOfExpr.find(size);
   if (known != sizeOfExpr.end() && sizes[known->second] <= -2)
@@ -144,7 +147,9 @@ void SizeSignature::finish(int64_t inputs) {
     if (sizes[number] != -2)
       continue;
     std::optional<unsigned> symbol = expr.getSymbol();
-    int64_t term = symbol ? getSymbol(*symbol) - numInputs -
+    bool isTerm = symbol && analysis.getSymbols().get(*symbol).kind ==
+                                SizeSymbol::Kind::Term;
+    int64_t term = isTerm ? getSymbol(*symbol) - numInputs -
                                 static_cast<int64_t>(sizes.size())
                           : addTerm(TermKind::Value, expr);
     sizes[number] = -2 - term;

@@ -16,7 +16,7 @@ using namespace mlir::posenc;
 
 /// The max size of expanded expressions. Larger ones are invalid.
 static constexpr unsigned kMaxWeight = 256;
-/// Expressions that depend on elements of tensors never appear in signatures.
+/// Larger expressions that depend on elements of tensors are not in signatures.
 static constexpr unsigned kMaxUnknownWeight = 1 << 16;
 /// The largest number of replacements in a proof.
 static constexpr unsigned kMaxSteps = 12;
@@ -41,6 +41,14 @@ SizeExpr SizeSymbols::createScalar(unsigned input) {
   SizeSymbol symbol;
   symbol.kind = SizeSymbol::Kind::Scalar;
   symbol.input = input;
+  return SizeExpr::symbol(create(std::move(symbol)));
+}
+
+SizeExpr SizeSymbols::createElement(unsigned input) {
+  SizeSymbol symbol;
+  symbol.kind = SizeSymbol::Kind::Element;
+  symbol.input = input;
+  symbol.isUnknown = true;
   return SizeExpr::symbol(create(std::move(symbol)));
 }
 
@@ -320,10 +328,12 @@ SizeSymbols::replace(const SizeExpr &expr, unsigned number) const {
 
 /// Returns the last unknown symbol. It is replaced first: terms have larger
 /// numbers than their operands, so an unknown can only cancel with later terms.
-std::optional<unsigned> SizeSymbols::findUnknown(const SizeExpr &expr) const {
+std::optional<unsigned> SizeSymbols::findUnknown(const SizeExpr &expr,
+                                                 bool usesElements) const {
   std::optional<unsigned> last;
   for (unsigned symbol : expr.getSymbols())
-    if (symbols[symbol].isUnknown && (!last || symbol > *last))
+    if (symbols[symbol].isUnknown && (!last || symbol > *last) &&
+        !(usesElements && isComputable(SizeExpr::symbol(symbol))))
       last = symbol;
   return last;
 }
@@ -374,15 +384,20 @@ SmallVector<SizeExpr> SizeSymbols::splitCases(const SizeExpr &expr) const {
 }
 
 std::set<SizeExpr> SizeSymbols::getConditions(const SizeExpr &expr,
+                                              bool usesElements,
                                               unsigned depth) const {
-  if (isKnown(expr))
+  auto isUsable = [&](const SizeExpr &one) {
+    return usesElements ? isComputable(one) : isKnown(one);
+  };
+  if (isUsable(expr))
     return {expr};
-  if (!expr.isValid() || depth == 0)
+  std::optional<unsigned> unknown = findUnknown(expr, usesElements);
+  if (!expr.isValid() || depth == 0 || !unknown)
     return {};
   std::set<SizeExpr> conditions;
-  if (std::optional<SizeExpr> max = maximize(expr); max && isKnown(*max))
+  if (std::optional<SizeExpr> max = maximize(expr); max && isUsable(*max))
     conditions.insert(*max);
-  std::optional<Replacement> bounds = replace(expr, *findUnknown(expr));
+  std::optional<Replacement> bounds = replace(expr, *unknown);
   if (!bounds)
     return conditions;
   // Conditions that prove one of the bounds, or all of them.
@@ -390,7 +405,7 @@ std::set<SizeExpr> SizeSymbols::getConditions(const SizeExpr &expr,
   for (const SizeExpr &bound : bounds->exprs) {
     if (bounds->needsAll && isAtMostZero(bound, depth - 1))
       continue;
-    std::set<SizeExpr> more = getConditions(bound, depth - 1);
+    std::set<SizeExpr> more = getConditions(bound, usesElements, depth - 1);
     if (!found)
       found = std::move(more);
     else if (bounds->needsAll)
@@ -403,8 +418,8 @@ std::set<SizeExpr> SizeSymbols::getConditions(const SizeExpr &expr,
   return conditions;
 }
 
-std::optional<SizeExpr>
-SizeSymbols::findCondition(ArrayRef<SizeExpr> exprs) const {
+std::optional<SizeExpr> SizeSymbols::findCondition(ArrayRef<SizeExpr> exprs,
+                                                   bool usesElements) const {
   auto getWeight = [&](const SizeExpr &condition) {
     size_t weight = condition.getTerms().size();
     for (unsigned symbol : condition.getSymbols())
@@ -413,7 +428,8 @@ SizeSymbols::findCondition(ArrayRef<SizeExpr> exprs) const {
   };
   std::optional<SizeExpr> best;
   for (const SizeExpr &expr : exprs)
-    for (const SizeExpr &condition : getConditions(expr, kMaxSteps)) {
+    for (const SizeExpr &condition :
+         getConditions(expr, usesElements, kMaxSteps)) {
       bool neverHolds = isNonNegative(condition - 1);
       bool isStronger = best && isNonNegative(condition - *best);
       bool isWeaker = best && isNonNegative(*best - condition);
@@ -491,11 +507,26 @@ bool SizeSymbols::isKnown(const SizeExpr &expr) const {
          });
 }
 
+bool SizeSymbols::isComputable(const SizeExpr &expr) const {
+  return expr.isValid() &&
+         llvm::all_of(expr.getSymbols(), [&](unsigned number) {
+           const SizeSymbol &symbol = symbols[number];
+           if (!symbol.isUnknown || symbol.kind == SizeSymbol::Kind::Element)
+             return true;
+           return symbol.kind == SizeSymbol::Kind::Term &&
+                  symbol.weight <= kMaxWeight &&
+                  llvm::all_of(symbol.operands, [&](const SizeExpr &operand) {
+                    return isComputable(operand);
+                  });
+         });
+}
+
 bool SizeSymbols::dependsOnElements(const SizeExpr &expr) const {
   return !expr.isValid() ||
          llvm::any_of(expr.getSymbols(), [&](unsigned number) {
            const SizeSymbol &symbol = symbols[number];
            return symbol.kind == SizeSymbol::Kind::Unknown ||
+                  symbol.kind == SizeSymbol::Kind::Element ||
                   llvm::any_of(symbol.operands, [&](const SizeExpr &operand) {
                     return dependsOnElements(operand);
                   });

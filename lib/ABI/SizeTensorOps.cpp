@@ -92,6 +92,7 @@ static LogicalResult visit(tensor::CastOp op, SizeAnalysis &analysis) {
     return op.emitError("entry points cannot check unranked tensors");
   analysis.setShape(op.getResult(), analysis.getShape(op.getSource()), op);
   analysis.shareInput(op.getSource(), op.getResult());
+  analysis.shareElement(op.getSource(), op.getResult());
   return success();
 }
 
@@ -127,6 +128,7 @@ static LogicalResult visit(tensor::ExpandShapeOp op, SizeAnalysis &analysis) {
   if (source.empty())
     for (const SizeExpr &size : sizes)
       analysis.requireEqual(size, 1, op);
+  analysis.shareElement(op.getSrc(), op.getResult());
   return success();
 }
 
@@ -140,6 +142,7 @@ static LogicalResult visit(tensor::CollapseShapeOp op, SizeAnalysis &analysis) {
     for (const SizeExpr &size : source)
       analysis.requireEqual(size, 1, op);
   analysis.setShape(op.getResult(), sizes, op);
+  analysis.shareElement(op.getSrc(), op.getResult());
   return success();
 }
 
@@ -356,7 +359,16 @@ static std::optional<unsigned> findInput(Value element,
   return input;
 }
 
+static LogicalResult visit(tensor::FromElementsOp op, SizeAnalysis &analysis) {
+  if (AbiAttr::isSizeElement(op.getType()))
+    analysis.setElement(op.getResult(),
+                        analysis.getInteger(op.getElements().front()));
+  return success();
+}
+
 static LogicalResult visit(tensor::ExtractOp op, SizeAnalysis &analysis) {
+  if (std::optional<SizeExpr> element = analysis.getElement(op.getTensor()))
+    analysis.setInteger(op.getResult(), *element);
   SmallVector<SizeExpr> indices =
       analysis.getIntegers(getAsOpFoldResult(op.getIndices()));
   if (llvm::none_of(indices, [&](const SizeExpr &index) {
@@ -375,10 +387,13 @@ static LogicalResult visit(tensor::ExtractOp op, SizeAnalysis &analysis) {
     std::optional<unsigned> input = findInput(element, analysis);
     if (!input || !analysis.getSymbols().isKnown(size))
       continue;
-    analysis.requireBound({wraps ? BoundKind::WrappedRows : BoundKind::Rows,
-                           *input,
-                           {size},
-                           /*each=*/{}});
+    if (failed(analysis.requireBound(
+            {wraps ? BoundKind::WrappedRows : BoundKind::Rows,
+             *input,
+             {size},
+             /*each=*/{}},
+            op)))
+      return failure();
     analysis.addCheckedElement(element,
                                wraps ? SizeExpr(0) - size : SizeExpr(0), size);
   }
@@ -429,10 +444,10 @@ mlir::posenc::visitTensorOp(Operation *op, SizeAnalysis &analysis) {
   return llvm::TypeSwitch<Operation *, std::optional<LogicalResult>>(op)
       .Case<tensor::CastOp, tensor::CollapseShapeOp, tensor::ConcatOp,
             tensor::DimOp, tensor::EmptyOp, tensor::ExpandShapeOp,
-            tensor::ExtractOp, tensor::ExtractSliceOp, tensor::GenerateOp,
-            tensor::InsertOp, tensor::InsertSliceOp, tensor::PadOp,
-            tensor::ParallelInsertSliceOp, tensor::ReshapeOp, tensor::SplatOp,
-            bufferization::AllocTensorOp,
+            tensor::ExtractOp, tensor::ExtractSliceOp, tensor::FromElementsOp,
+            tensor::GenerateOp, tensor::InsertOp, tensor::InsertSliceOp,
+            tensor::PadOp, tensor::ParallelInsertSliceOp, tensor::ReshapeOp,
+            tensor::SplatOp, bufferization::AllocTensorOp,
             bufferization::MaterializeInDestinationOp,
             bufferization::ToBufferOp, bufferization::ToTensorOp>(
           [&](auto concrete) { return visit(concrete, analysis); })

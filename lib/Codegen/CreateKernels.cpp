@@ -307,7 +307,7 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
 static AbiAttr addShapeOnly(AbiAttr abi, func::FuncOp function) {
   SmallVector<int64_t> shapeOnly;
   for (auto [number, input] : llvm::enumerate(abi.getInputs()))
-    if (isa<RankedTensorType>(input.getType()) &&
+    if (isa<RankedTensorType>(input.getType()) && !abi.hasSizesOf(number) &&
         isOnlyShapeRead(function.getArgument(number)))
       shapeOnly.push_back(number);
   return AbiAttr::get(abi.getContext(), abi.getInputs(), abi.getOutputs(),

@@ -56,6 +56,38 @@ LogicalResult ArgAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// Whether a term or relation depends on the symbol.
+static bool dependOn(ArrayRef<TermAttr> terms, ArrayRef<RelationAttr> relations,
+                     int64_t symbol) {
+  auto dependsOn = [&](AffineMap map) {
+    return symbol < map.getNumSymbols() && map.isFunctionOfSymbol(symbol);
+  };
+  return llvm::any_of(
+             terms,
+             [&](TermAttr term) { return dependsOn(term.getOperands()); }) ||
+         llvm::any_of(relations, [&](RelationAttr relation) {
+           return dependsOn(relation.getSides());
+         });
+}
+
+bool AbiAttr::isSizeElement(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() && tensor.getNumElements() == 1 &&
+         (tensor.getElementType().isSignlessInteger(64) ||
+          tensor.getElementType().isSignlessInteger(32));
+}
+
+bool AbiAttr::hasSizesOf(int64_t input) const {
+  return dependOn(getTerms(), getRelations(), getInputSymbol(input));
+}
+
+ArgAttr AbiAttr::getSizeElement() const {
+  for (auto [number, input] : llvm::enumerate(getInputs()))
+    if (isa<RankedTensorType>(input.getType()) && hasSizesOf(number))
+      return input;
+  return nullptr;
+}
+
 /// Whether entry points read elements of the input to check the bound.
 static bool readsElements(BoundAttr bound, int64_t input) {
   bool readsInput = bound.getKind() != BoundKind::Heads;
@@ -106,13 +138,16 @@ AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "output '" << output.getName()
                          << "' cannot take the place of input " << input
                          << " (abi_c5)";
-  auto isSymbol = [&](int64_t symbol, int64_t numTerms) {
+  // Only terms and relations may use elements.
+  auto isSymbol = [&](int64_t symbol, int64_t numTerms, bool allowElements) {
     int64_t numSizes = sizes.size(), numInputs = inputs.size();
     if (symbol < numSizes)
       return sizes[symbol] >= -1;
     symbol -= numSizes;
-    return symbol < numInputs ? isScalarInput(symbol)
-                              : symbol - numInputs < numTerms;
+    if (symbol >= numInputs)
+      return symbol - numInputs < numTerms;
+    return isScalarInput(symbol) ||
+           (allowElements && isSizeElement(inputs[symbol].getType()));
   };
   for (BoundAttr bound : bounds) {
     auto isBad = [&](int64_t number) {
@@ -128,7 +163,8 @@ AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     auto names = llvm::concat<const int64_t>(bound.getLimit(), bound.getEach());
     if (isBad(bound.getInput()) || isBad(bound.getLengths()) ||
         llvm::any_of(names, [&](int64_t factor) {
-          return factor < 0 && !isSymbol(-1 - factor, terms.size());
+          return factor < 0 && !isSymbol(-1 - factor, terms.size(),
+                                         /*allowElements=*/false);
         }))
       return emitError() << "no inputs and sizes for " << bound << " (abi_c6)";
   }
@@ -138,7 +174,8 @@ AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
         !isa<RankedTensorType>(inputs[input].getType()) ||
         llvm::any_of(
             bounds,
-            [&](BoundAttr bound) { return readsElements(bound, input); }))
+            [&](BoundAttr bound) { return readsElements(bound, input); }) ||
+        dependOn(terms, relations, static_cast<int64_t>(sizes.size()) + input))
       return emitError() << "input " << input
                          << " cannot be one of shape_only (abi_c7)";
     next = input + 1;
@@ -159,7 +196,8 @@ AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     bool areKnown = true;
     map.walkExprs([&](AffineExpr expr) {
       if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-        areKnown &= isSymbol(symbol.getPosition(), numTerms);
+        areKnown &= isSymbol(symbol.getPosition(), numTerms,
+                             /*allowElements=*/true);
     });
     return areKnown;
   };

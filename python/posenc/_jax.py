@@ -31,7 +31,7 @@ from ._functions import read_number
 from ._jax_partition import partition
 from ._jax_targets import bind, register
 from ._sharding import Rule, find_rule
-from ._sizes import evaluate
+from ._sizes import evaluate, find_elements
 from ._spec import (
     LENGTH_WITHOUT_GRADIENT, find_batch, has_gradient, is_computed_by_element,
     is_length_dependent)
@@ -153,7 +153,7 @@ class _Shapes:
 
     def __init__(self, function, given: Sequence[dict], arrays: Sequence,
                  numbers: Sequence[tuple[str, Any]]):
-        self.sizes = dict(numbers)
+        self.name, self.sizes = function.name, dict(numbers)
         found = dict.fromkeys(self.sizes, "")  # where each size is from
         for array, argument in zip(arrays, given):
             what = f"{function.name}: {argument['name']}"
@@ -174,6 +174,10 @@ class _Shapes:
 
     def evaluate(self, size: int | str):
         """Returns the value of a size of the metadata."""
+        for name in find_elements([size]):
+            raise Error(f"{self.name}: a result has the size {size}, but JAX traces "
+                        f"{name}, whose element is unknown then: call the function "
+                        "outside of jax.jit")
         return evaluate(size, self.sizes)
 
     def struct(self, argument: dict) -> jax.ShapeDtypeStruct:

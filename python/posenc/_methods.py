@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ctypes
 import keyword
+import operator
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +32,7 @@ from ._errors import Error
 from ._frameworks import NUMPY, backends, find_backend, widen
 from ._functions import FAILURES, Function, describe_shape
 from ._once import once
-from ._sizes import translate
+from ._sizes import name_element, translate
 
 
 def _write_doc(function: dict) -> str:
@@ -53,9 +54,14 @@ def _write_doc(function: dict) -> str:
 # The names that generated code uses besides those of arguments.
 _LOCALS = {"self", "out", "backend", "error", "results", "others", "workspace_"}
 _GLOBALS = {"Array", "_backends", "_find", "_numpy", "_function", "_call", "_failures",
-            "_workspace", "_empty", "_uint8", "_widen"}
+            "_workspace", "_empty", "_uint8", "_widen", "_element"}
 _BUILTINS = {"type", "min", "max", "int", "float", "tuple", "Exception", "TypeError",
              "ValueError", "AttributeError", "IndexError"}
+
+
+def read_element(array) -> int:
+    """Returns the only element of an array of integers."""
+    return operator.index(array.item())
 
 
 class Names:
@@ -99,6 +105,8 @@ def _generate(function: dict, identifier: str, on_cuda: bool) -> str:
     # The expression of each size: where it is a dimension, or a scalar.
     sizes = {argument["name"]: name for name, argument in inputs
              if argument["kind"] != "tensor"}
+    sizes.update((name_element(argument["name"]), f"_element({name})")
+                 for name, argument in tensors)
     shapes = []
     for name, argument in tensors:
         local = names.add(f"{name}_shape")
@@ -257,7 +265,7 @@ def _make(function: dict, identifier: str, code, spec: str | None,
     support = Function(function, call, spec, compile_for_device)
     scope: dict[str, Any] = {
         "Array": Array, "_backends": backends, "_find": find_backend, "_numpy": NUMPY,
-        "_widen": widen, "_function": support, "_call": call, "_failures": FAILURES}
+        "_widen": widen, "_element": read_element, "_function": support, "_call": call, "_failures": FAILURES}
     if on_cuda:
         from ._cuda import find_cuda_backend
 

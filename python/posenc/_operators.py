@@ -33,7 +33,7 @@ from ._methods import name_parameters
 from ._once import once
 from ._rope import get_rope_kernels, measure_heads
 from ._sharding import HEADS, find_rule
-from ._sizes import evaluate
+from ._sizes import evaluate, find_elements
 from ._spec import (
     LENGTH_WITHOUT_GRADIENT, find_batch, has_gradient, is_computed_by_element,
     is_length_dependent, is_length_dependent_scaling)
@@ -247,9 +247,16 @@ def _(inputs, kernels, function):
         for dim, size in enumerate(argument["shape"]):
             if isinstance(size, str) and size.isidentifier():
                 sizes.setdefault(size, tensor.shape[dim])
+
+    def find_size(size: int | str):
+        # Elements are unknown while PyTorch traces, so equal sizes are one new symbol.
+        if size not in sizes and find_elements([size]):
+            sizes[str(size)] = torch.library.get_ctx().new_dynamic_size()
+        return sizes[size] if size in sizes else evaluate(size, sizes, torch.sym_min,
+                                                          torch.sym_max)
+
     return [
-        torch.empty([evaluate(size, sizes, torch.sym_min, torch.sym_max)
-                     for size in output["shape"]],
+        torch.empty([find_size(size) for size in output["shape"]],
                     dtype=getattr(torch, FRAMEWORK_NAMES[output["dtype"]]),
                     device=inputs[0].device)
         for output in metadata["outputs"]]

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-_TOKEN = re.compile(r"\s*(\d+|[A-Za-z_]\w*|==|[-+*/%(),<?:])")
+_TOKEN = re.compile(r"\s*(\d+|[A-Za-z_]\w*(?:\[0\])?|==|[-+*/%(),<?:])")
 # Operations whose text is not `(a kind b)`.
 _TEXTS = {"min": "min({}, {})", "max": "max({}, {})", "negate": "-{}",
           "?": "({1} if {0} else {2})"}
@@ -95,11 +95,23 @@ class _Reader:
 
 def translate(size: int | str, names: Mapping[str, str]) -> str:
     """Returns the Python expression of a size. `names` has the expression of each
-    size and scalar that it may name."""
+    size, scalar and element that it may name."""
     def combine(kind, *operands):
         return _TEXTS.get(kind, f"({{}} {kind} {{}})").format(*operands)
 
     return _Reader(str(size), names, str, combine).read()
+
+
+def name_element(argument: str) -> str:
+    """Returns the name, in sizes, of the only element of a tensor."""
+    return f"{argument}[0]"
+
+
+def find_elements(sizes: Iterable[int | str]) -> list[str]:
+    """Returns the names of the tensors whose only element some of the sizes depend on."""
+    names = [token[:-3] for size in sizes for token in _TOKEN.findall(str(size))
+             if token.endswith("[0]")]
+    return list(dict.fromkeys(names))
 
 
 def evaluate(size: int | str, sizes: Mapping[str, Any], minimum: Callable = min,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc._sizes import evaluate, translate
+from posenc._sizes import evaluate, find_elements, translate
 
 
 @pytest.mark.parametrize("text, value", [
@@ -19,14 +19,20 @@ from posenc._sizes import evaluate, translate
     ("(b / 2)", -2), ("(b % 2)", 1), ("min(a, b)", -3), ("max(a, 2 * b)", 11),
     ("(a < b ? 1 : a + 1)", 12), ("(a == 11 ? b : 0)", -3), ("-b * a", 33),
     ("(max(a, b) < 11 ? 1 : (b < 0 ? 2 : 3))", 2), ("(a == 11 ? b : a / 0)", -3),
+    ("t[0]", 5), ("max(a, 3 * t[0])", 15), ("((t[0] + b) % 4)", 2),
 ])
 def test_expressions(text, value):
-    assert eval(translate(text, {"a": "x[0]", "b": "y"}), {"x": [11], "y": -3}) == value
-    assert evaluate(text, {"a": 11, "b": -3}) == value
+    names = {"a": "x[0]", "b": "y", "t[0]": "z"}
+    assert eval(translate(text, names), {"x": [11], "y": -3, "z": 5}) == value
+    assert evaluate(text, {"a": 11, "b": -3, "t[0]": 5}) == value
+
+
+def test_elements_of_expressions():
+    assert find_elements(["max(n, t[0])", 4, "u[0] * t[0]", "n"]) == ["t", "u"]
 
 
 @pytest.mark.parametrize("text", ["", "c", "a +", "a ! b", "(a", "min(a)", "a b",
-                                  "(a < b ? 1)", "__import__"])
+                                  "(a < b ? 1)", "__import__", "a[0]", "a[1]", "a[0][0]"])
 def test_other_text_is_refused(text):
     with pytest.raises(ValueError, match="unexpected size"):
         translate(text, {"a": "a", "b": "b"})
@@ -43,3 +49,66 @@ func.func @join(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>) -> tensor<?x4xf32> {
     assert "+" in shape[0]
     x, y = np.ones((3, 4), np.float32), np.zeros((2, 4), np.float32)
     assert np.array_equal(kernels.join(x, y), np.concatenate([x, y]))
+
+
+@pytest.fixture(name="kernels", scope="module")
+def fixture_kernels():
+    """A function whose result has the rows of x, or as many as the element of t."""
+    return posenc.compile("""
+func.func @grow(%x: tensor<?xf32>, %t: tensor<1xi64>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  %element = tensor.extract %t[%c0] : tensor<1xi64>
+  %total = arith.index_cast %element : i64 to index
+  %rows = arith.maxsi %n, %total : index
+  %empty = tensor.empty(%rows) : tensor<?xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<?xf32>) -> tensor<?xf32>
+  %r = tensor.insert_slice %x into %zeros[0] [%n] [1] : tensor<?xf32> into tensor<?xf32>
+  return %r : tensor<?xf32>
+}
+""", opt_level=0)
+
+
+def test_results_with_sizes_of_elements(kernels):
+    x, grow = np.ones(3, np.float32), kernels.grow
+    for total in (-2**63, -1, 0, 3, 7):
+        result = grow(x, np.array([total]))
+        assert np.array_equal(result, np.pad(x, (0, max(total - 3, 0))))
+    out = np.empty(5, np.float32)
+    assert grow(x, np.array([5]), out=out) is out and np.array_equal(out, [1, 1, 1, 0, 0])
+    with pytest.raises(posenc.Error, match="dimension 0 of out0 is 5, expected 6"):
+        grow(x, np.array([6]), out=out)
+    for total in (2**61, 2**62, 2**63 - 1):
+        with pytest.raises(posenc.Error, match="grow: "):
+            grow(x, np.array([total]))
+    with pytest.raises(posenc.Error, match="dimension 0 of t is 2|size 1"):
+        grow(x, np.array([5, 6]))
+    with pytest.raises(posenc.Error, match="t"):
+        grow(x, np.array([5.0]))
+
+
+def test_graphs_of_torch_with_sizes_of_elements(kernels):
+    torch = pytest.importorskip("torch")
+    import posenc.torch
+
+    x, expected = torch.ones(3), torch.tensor([1.0, 1, 1, 0, 0])
+    assert torch.equal(kernels.grow(x, torch.tensor([5])), expected)
+    grow = posenc.torch.operators(kernels).grow
+
+    class Grow(torch.nn.Module):
+        def forward(self, x, t):
+            return grow(x, t) * 2
+
+    # The size is a new symbol of the graph.
+    program = torch.export.export(Grow(), (x, torch.tensor([4])))
+    assert torch.equal(program.module()(x, torch.tensor([5])), 2 * expected)
+
+
+def test_jax_does_not_trace_elements(kernels):
+    jax = pytest.importorskip("jax")
+    x = jax.numpy.ones(3)
+    for total in (np.array([5]), jax.numpy.array([5])):  # i64 and i32
+        assert kernels.grow(x, total).shape == (5,)
+    with pytest.raises(posenc.Error, match="whose element is unknown then"):
+        jax.jit(kernels.grow)(x, jax.numpy.array([5]))

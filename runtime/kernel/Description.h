@@ -37,6 +37,7 @@ struct Argument {
   int64_t strides;     /* index of the word of the first stride */
   int64_t dims;        /* index of the first of its Description::dims */
   int64_t isShapeOnly; /* for an input: its elements are never read */
+  int64_t isSize; /* for an input tensor: sizes depend on its only element */
 };
 
 struct Dim {

@@ -69,7 +69,7 @@ static void putType(struct Call *call, int64_t type) {
 
 /* Writes the name of the function and a message, and returns `code`. The format
  * consumes `values` in order: %n is the name of the argument with that index,
- * %d a number, and %t an element type of packType. */
+ * %d a number, and %t an element type of packType. %% is a percent sign. */
 static int32_t fail(struct Call *call, int32_t code, const char *format,
                     const int64_t *values) {
   if (!call->message || call->size == 0)
@@ -78,8 +78,9 @@ static int32_t fail(struct Call *call, int32_t code, const char *format,
   putText(call, description->names);
   putText(call, ": ");
   for (; *format; ++format) {
-    if (*format != '%') {
+    if (*format != '%' || format[1] == '%') {
       char text[] = {*format, 0};
+      format += *format == '%';
       putText(call, text);
       continue;
     }

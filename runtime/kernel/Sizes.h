@@ -21,8 +21,25 @@ static int64_t getSizeWord(const struct Description *description,
   return getNumArguments(description) + number;
 }
 
-/* Evaluates a polynomial of words. Returns 0 if an intermediate value overflows
- * 64 bits. */
+/* Reads the only element of an input of i32 or i64. Returns 0 if the tensor is
+ * NULL, as it is before the arguments are known. */
+static int readElement(const struct Call *call, int64_t number,
+                       int64_t *result) {
+  const char *data = (const char *)call->words[number];
+  int32_t narrow;
+  if (!data)
+    return 0;
+  if (call->description->arguments[number].bits == 64) {
+    __builtin_memcpy(result, data, sizeof(*result));
+    return 1;
+  }
+  __builtin_memcpy(&narrow, data, sizeof(narrow));
+  *result = narrow;
+  return 1;
+}
+
+/* Evaluates a polynomial of words and elements. Returns 0 if an intermediate
+ * value overflows 64 bits, or an element cannot be read. */
 static int evaluate(const struct Call *call, int64_t offset, int64_t *result) {
   /* The compiler limits the depth of polynomials. */
   int64_t stack[102];
@@ -36,6 +53,11 @@ static int evaluate(const struct Call *call, int64_t offset, int64_t *result) {
     }
     if (code->action == kSizeWord) {
       stack[depth++] = call->words[code->value];
+      continue;
+    }
+    if (code->action == kSizeElement) {
+      if (!readElement(call, code->value, &stack[depth++]))
+        return 0;
       continue;
     }
     int64_t right = stack[--depth], *left = &stack[depth - 1];
@@ -102,6 +124,9 @@ static int evaluateTerms(const struct Call *call) {
 /* Sets the words of the terms and checks the relations. */
 static int32_t checkSizes(struct Call *call) {
   const struct Description *description = call->description;
+  for (int64_t i = 0; i < description->numInputs; ++i)
+    if (description->arguments[i].isSize && !call->words[i])
+      return fail(call, kEntryNull, "the data of %n is NULL", VALUES(i));
   /* Reported after the relations, whose messages may explain the reason. */
   int hasTerms = evaluateTerms(call);
   for (int64_t i = 0; i < description->numRelations; ++i) {

@@ -13,6 +13,7 @@
 #include <cassert>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 
 using namespace posenc::runtime;
 
@@ -257,18 +258,48 @@ posenc_status Binding::checkOverlap() const {
   return POSENC_OK;
 }
 
+/// Returns the only element of a tensor of i32 or i64.
+static int64_t readElement(const posenc_argument &argument,
+                           const posenc_tensor &tensor) {
+  int32_t narrow;
+  int64_t wide;
+  if (argument.dtype == POSENC_I32) {
+    std::memcpy(&narrow, tensor.data, sizeof(narrow));
+    return narrow;
+  }
+  std::memcpy(&wide, tensor.data, sizeof(wide));
+  return wide;
+}
+
 posenc_status Binding::compute(const posenc_argument &argument, const Dim &dim,
                                int64_t &size) const {
   const char *name = function.name.c_str();
-  for (const SizeExpression::Source &source : dim.expression->sources())
-    if (!source.isScalar && !origins[source.index].argument)
+  using Source = SizeExpression::Source;
+  for (const Source &source : dim.expression->sources()) {
+    if (source.kind == Source::Kind::Size && !origins[source.index].argument)
       return fail(POSENC_INVALID_ARGUMENT,
                   "%s: the inputs do not determine size '%s' of output '%s'",
                   name, dim.name.c_str(), argument.name.c_str());
+    if (source.kind == Source::Kind::Element &&
+        !inputs[source.index].tensor.data)
+      return fail(POSENC_INVALID_ARGUMENT,
+                  "%s: the data of input '%s' is NULL, but output '%s' has the "
+                  "size %s",
+                  name, function.inputs[source.index].name.c_str(),
+                  argument.name.c_str(), dim.name.c_str());
+  }
   std::optional<int64_t> value =
-      dim.expression->evaluate([&](const SizeExpression::Source &source) {
-        return source.isScalar ? inputs[source.index].scalar
-                               : sizes[source.index];
+      dim.expression->evaluate([&](const Source &source) {
+        switch (source.kind) {
+        case Source::Kind::Size:
+          return sizes[source.index];
+        case Source::Kind::Scalar:
+          return inputs[source.index].scalar;
+        case Source::Kind::Element:
+          break;
+        }
+        return readElement(function.inputs[source.index],
+                           inputs[source.index].tensor);
       });
   if (!value || *value < 0)
     return fail(POSENC_SHAPE_MISMATCH,

@@ -179,31 +179,46 @@ bool Reader::argument(const Json &json, const std::string &where,
   return true;
 }
 
+/// Whether the argument is a tensor whose only element may be part of a size.
+static bool isSizeElement(const posenc_argument &argument) {
+  bool hasOne = argument.kind == POSENC_TENSOR &&
+                (argument.dtype == POSENC_I64 || argument.dtype == POSENC_I32);
+  for (const Dim &dim : argument.shape)
+    hasOne &= dim.kind == Dim::Kind::Static && dim.value == 1;
+  return hasOne;
+}
+
 bool Reader::resolveShapes(std::vector<posenc_argument> &arguments,
                            const std::string &where,
                            const posenc_function &function,
                            std::vector<bool> &used) {
-  auto findName =
-      [&](const std::string &name) -> std::optional<SizeExpression::Source> {
+  using Source = SizeExpression::Source;
+  auto findName = [&](const std::string &name) -> std::optional<Source> {
     for (size_t i = 0; i < function.sizes.size(); ++i)
       if (function.sizes[i] == name)
-        return SizeExpression::Source{false, static_cast<int64_t>(i)};
-    for (size_t i = 0; i < function.inputs.size(); ++i)
-      if (function.inputs[i].kind == POSENC_SCALAR &&
-          function.inputs[i].name == name)
-        return SizeExpression::Source{true, static_cast<int64_t>(i)};
+        return Source{Source::Kind::Size, static_cast<int64_t>(i)};
+    for (size_t i = 0; i < function.inputs.size(); ++i) {
+      const posenc_argument &input = function.inputs[i];
+      bool isElement = name == input.name + "[0]";
+      if (isElement ? isSizeElement(input)
+                    : input.kind == POSENC_SCALAR && input.name == name)
+        return Source{isElement ? Source::Kind::Element : Source::Kind::Scalar,
+                      static_cast<int64_t>(i)};
+    }
     return std::nullopt;
   };
   for (posenc_argument &argument : arguments)
     for (Dim &dim : argument.shape) {
       if (dim.kind == Dim::Kind::Static)
         continue;
-      if (&arguments == &function.outputs && !findName(dim.name)) {
+      std::optional<Source> source = findName(dim.name);
+      bool isExpression = !source || source->kind == Source::Kind::Element;
+      if (&arguments == &function.outputs && isExpression) {
         dim.expression = SizeExpression::parse(dim.name, findName);
         if (dim.expression) {
           dim.kind = Dim::Kind::Expression;
-          for (const SizeExpression::Source &source : dim.expression->sources())
-            if (!source.isScalar)
+          for (const Source &source : dim.expression->sources())
+            if (source.kind == Source::Kind::Size)
               used[source.index] = true;
           continue;
         }

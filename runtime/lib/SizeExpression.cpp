@@ -132,6 +132,8 @@ bool SizeExpression::Parser::factor() {
     ++at;
   if (begin == at || isNegative)
     return false;
+  if (text.compare(at, 3, "[0]") == 0)
+    at += 3;
   std::optional<Source> source = findName(text.substr(begin, at - begin));
   if (!source)
     return false;

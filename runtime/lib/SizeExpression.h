@@ -17,15 +17,17 @@
 
 namespace posenc::runtime {
 
-/// The size of an output as an expression of dynamic sizes and scalar inputs.
-/// The grammar of the metadata has integers, names, `+`, `-`, `*`, `/` and `%`
-/// (rounding towards minus infinity), `min(a, b)`, `max(a, b)`,
-/// `(a < b ? c : d)`, `(a == b ? c : d)` and parentheses.
+/// The size of an output as an expression of dynamic sizes, scalar inputs, and
+/// elements of inputs that have one. The grammar of the metadata has integers,
+/// names, `+`, `-`, `*`, `/` and `%` (rounding towards minus infinity),
+/// `min(a, b)`, `max(a, b)`, `(a < b ? c : d)`, `(a == b ? c : d)` and
+/// parentheses. The name of the element of `t` is `t[0]`.
 class SizeExpression {
 public:
   /// Where the value of a name comes from.
   struct Source {
-    bool isScalar;
+    enum class Kind { Size, Scalar, Element };
+    Kind kind;
     int64_t index; ///< of the dynamic size, or of the input
   };
   using FindName = std::function<std::optional<Source>(const std::string &)>;

@@ -247,9 +247,9 @@ func.func @asserted(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-func.func @data(%x: tensor<?xf32>, %p: tensor<1xi64>) -> tensor<4xf32> {
+func.func @data(%x: tensor<?xf32>, %p: tensor<2xi64>) -> tensor<4xf32> {
   %c0 = arith.constant 0 : index
-  %v = tensor.extract %p[%c0] : tensor<1xi64>
+  %v = tensor.extract %p[%c0] : tensor<2xi64>
   %i = arith.index_cast %v : i64 to index
   // expected-error @below {{sizes of 'tensor.extract_slice' depend on tensor elements}}
   %s = tensor.extract_slice %x[%i] [4] [1] : tensor<?xf32> to tensor<4xf32>

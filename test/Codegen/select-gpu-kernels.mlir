@@ -131,6 +131,16 @@ func.func @repeated(%n: index, %x: tensor<2x2xf32>) -> tensor<?x2x2xf32> {
   return %1 : tensor<?x2x2xf32>
 }
 
+// Calls for a GPU read no elements.
+// expected-warning @below {{'counted' is left out for the GPU: its sizes depend on the element of 't', which is in the memory of the device, where calls read no elements}}
+func.func @counted(%t: tensor<i64> {posenc.name = "t"}) -> tensor<?xf32> {
+  %element = tensor.extract %t[] : tensor<i64>
+  %n = arith.index_cast %element : i64 to index
+  %c = arith.constant 1.0 : f32
+  %r = tensor.splat %c[%n] : tensor<?xf32>
+  return %r : tensor<?xf32>
+}
+
 // A sum of positions needs no memory.
 // CHECK-LABEL: func.func @twice
 // CHECK-NOT: memref.alloc

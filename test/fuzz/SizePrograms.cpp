@@ -62,7 +62,7 @@ Size Builder::dimOf(const Value &value, size_t dim) {
 }
 
 /// Returns a size with this value: a constant, a dimension of a tensor, an
-/// input, or a difference or quotient of these.
+/// input, the element of one, or a difference or quotient of these.
 Size Builder::makeSize(int64_t value) {
   std::vector<std::pair<const Value *, size_t>> same, larger;
   for (const Value &it : values)
@@ -105,6 +105,26 @@ Size Builder::makeSize(int64_t value) {
       name = newName();
       emit(name + " = arith.index_cast " + argument + " : i64 to index");
     }
+    return {value, name,
+            [number](const ModelCall &call) { return call.scalars[number]; }};
+  }
+  if (choice == 6) {
+    SizeInput input{
+        SizeInput::Kind::Element, Shape(random.below(3), 1), {}, value};
+    input.isDynamic.resize(input.shape.size());
+    size_t number = program.inputs.size(), rank = input.shape.size();
+    std::string argument = "%in" + std::to_string(number),
+                type = typeOf(input.shape, input.isDynamic, "i64"),
+                zero = newName(), element = newName(), name = newName();
+    arguments += (program.inputs.empty() ? "" : ", ") + argument + ": " + type;
+    program.inputs.push_back(input);
+    emit(zero + " = arith.constant 0 : index");
+    emit(element + " = tensor.extract " + argument + "[" +
+         (rank > 1 ? zero + ", " + zero
+          : rank   ? zero
+                   : "") +
+         "] : " + type);
+    emit(name + " = arith.index_cast " + element + " : i64 to index");
     return {value, name,
             [number](const ModelCall &call) { return call.scalars[number]; }};
   }

@@ -30,16 +30,28 @@ struct ModelTensor {
 };
 
 /// An input of the function. `shape` and `scalar` are valid values, those of
-/// the call that the function is built for.
+/// the call that the function is built for. An element is the scalar of a
+/// tensor that has no other.
 struct SizeInput {
-  enum class Kind { Floats, Positions, Lengths, Scalar } kind = Kind::Floats;
+  enum class Kind {
+    Floats,
+    Positions,
+    Lengths,
+    Scalar,
+    Element
+  } kind = Kind::Floats;
   std::vector<int64_t> shape;
   std::vector<bool> isDynamic;
   int64_t scalar = 0;
+
+  /// Whether the call's scalar is the input's value.
+  bool hasScalar() const {
+    return kind == Kind::Scalar || kind == Kind::Element;
+  }
 };
 
 /// The values of a call. Each input has a tensor and a scalar, one of them
-/// unused.
+/// unused except by elements.
 struct ModelCall {
   std::vector<ModelTensor> inputs;
   std::vector<int64_t> scalars;      // by input

@@ -184,7 +184,10 @@ Shape Subject::getOutputShape(const Trial &trial) const {
     value.kind =
         input.kind == SizeInput::Kind::Scalar ? POSENC_SCALAR : POSENC_TENSOR;
     value.scalar = trial.call.scalars[i];
-    value.tensor = {nullptr,
+    // Sizes depend on no other data.
+    value.tensor = {input.kind == SizeInput::Kind::Element
+                        ? const_cast<int64_t *>(&trial.call.scalars[i])
+                        : nullptr,
                     input.kind == SizeInput::Kind::Floats ? POSENC_F32
                                                           : POSENC_I64,
                     int32_t(shape.size()), shape.data()};
@@ -233,6 +236,8 @@ std::string Subject::run(const Trial &trial, bool atEnd, bool isPlain,
     add(i, isFloat, input.kind == SizeInput::Kind::Scalar,
         trial.call.scalars[i]);
     const ModelTensor &tensor = trial.call.inputs[i];
+    if (input.kind == SizeInput::Kind::Element)
+      *memory.back().as<int64_t>() = trial.call.scalars[i];
     for (size_t j = 0; j < tensor.data.size(); ++j)
       if (isFloat)
         memory.back().as<float>()[j] = float(tensor.data[j]);
@@ -292,14 +297,14 @@ static Trial makeTrial(const SizeProgram &program, Random &random,
     const SizeInput &input = program.inputs[i];
     trial.call.inputs.push_back({input.shape, {}});
     trial.call.scalars.push_back(input.scalar);
-    if (input.kind == SizeInput::Kind::Scalar)
+    if (input.hasScalar())
       dims.push_back({i, 0});
-    for (size_t dim = 0; dim < input.shape.size(); ++dim)
+    for (size_t dim = 0; dim < input.shape.size() && !input.hasScalar(); ++dim)
       dims.push_back({i, dim});
   }
   auto valueAt = [&](std::pair<size_t, size_t> which) -> int64_t & {
     auto [input, dim] = which;
-    return program.inputs[input].kind == SizeInput::Kind::Scalar
+    return program.inputs[input].hasScalar()
                ? trial.call.scalars[input]
                : trial.call.inputs[input].shape[dim];
   };
@@ -309,16 +314,21 @@ static Trial makeTrial(const SizeProgram &program, Random &random,
     int64_t old = valueAt(changed);
     const int64_t choices[] = {0, 1, 2 * old, old + 1, old - 1, 3, 4, 6};
     int64_t value = choices[random.below(std::size(choices))];
-    bool isScalar =
-        program.inputs[changed.first].kind == SizeInput::Kind::Scalar;
+    bool isScalar = program.inputs[changed.first].hasScalar();
     if (value < 0 && !isScalar)
       value = 0;
+    // The first two are for scalars, too, which may be the sizes of
+    // intermediate tensors.
+    constexpr int64_t kExtremes[] = {-1, INT64_MAX - 2, INT64_MIN,
+                                     int64_t(1) << 62};
+    bool isElement =
+        program.inputs[changed.first].kind == SizeInput::Kind::Element;
     if (isScalar && random.chance(4))
-      value = random.chance(2) ? -1 : INT64_MAX - 2;
+      value = kExtremes[random.below(isElement ? 4 : 2)];
     bool changesAll = random.chance(2) && value >= 0 && value < 100;
     for (auto other : dims) {
       auto [input, dim] = other;
-      bool isStatic = program.inputs[input].kind != SizeInput::Kind::Scalar &&
+      bool isStatic = !program.inputs[input].hasScalar() &&
                       !program.inputs[input].isDynamic[dim];
       if (other == changed ||
           (changesAll && valueAt(other) == old && !isStatic))
@@ -328,7 +338,7 @@ static Trial makeTrial(const SizeProgram &program, Random &random,
   for (size_t i = 0; i < program.inputs.size(); ++i) {
     const SizeInput &input = program.inputs[i];
     ModelTensor &tensor = trial.call.inputs[i];
-    if (input.kind == SizeInput::Kind::Scalar)
+    if (input.hasScalar())
       continue;
     for (int64_t n = count(tensor.shape); n > 0; --n)
       tensor.data.push_back(input.kind == SizeInput::Kind::Floats

@@ -114,7 +114,8 @@ def Posenc_TermAttr : Posenc_Attr<"Term", "term"> {
   let summary = "a number that is computed from the sizes of a kernel's arguments";
   let description = [{
     The operands are the results of the map: polynomials of the symbols of the
-    enclosing `#posenc.abi`. The kind gives the value of the term:
+    enclosing `#posenc.abi`. The symbol of a tensor is its only element. The kind
+    gives the value of the term:
 
     - `value`: the operand.
     - `quotient`, `remainder`: the first operand divided by the second, rounded
@@ -181,8 +182,9 @@ def Posenc_AbiAttr : Posenc_Attr<"Abi", "abi"> {
       it, or `-2 - n` if it is term `n`.
     - `terms` are numbers that are computed from the sizes, and `relations` are
       requirements that are checked before the kernel runs. Their symbols are the
-      sizes, then the inputs, of which only scalar ones may be used, then the
-      terms. A term may use only earlier terms.
+      sizes, then the inputs, of which only integers may be used, scalars or the
+      element of a tensor that has one, then the terms. A term may use only earlier
+      terms.
     - `in_place` has one number for each output: the index of the input whose
       memory it may share, or -1 if it must not overlap any input.
     - `shape_only` lists the inputs whose elements the kernel never reads: their
@@ -209,12 +211,13 @@ def Posenc_AbiAttr : Posenc_Attr<"Abi", "abi"> {
     - (abi_c6) bounds refer to inputs that are tensors, of rank 1 or 2 with i64 or
       i32 elements unless the kind is `heads`, and to existing symbols.
     - (abi_c7) `shape_only` lists inputs that are tensors, in increasing order,
-      and none whose elements a bound checks.
+      and none whose elements a bound checks or sizes depend on.
     - (abi_c8) `size_names` is empty or has one name for each size, an identifier
       in C and in C++ that differs from the names of all arguments and other
       sizes.
-    - (abi_c9) terms and relations use only sizes that are no terms, scalar
-      inputs that are integers, and terms; a term uses earlier terms only.
+    - (abi_c9) terms and relations use only sizes that are no terms, inputs that
+      are i64, i32 or index scalars or static tensors with one i64 or i32 element,
+      and terms; a term uses earlier terms only.
   }];
   let parameters = (ins
     ArrayRefParameter<"::mlir::posenc::ArgAttr">:$inputs,
@@ -235,6 +238,15 @@ def Posenc_AbiAttr : Posenc_Attr<"Abi", "abi"> {
     int64_t getTermSymbol(int64_t term) const {
       return getInputSymbol(getInputs().size()) + term;
     }
+    /// Whether a tensor of this type has one element that sizes may depend on:
+    /// its type is i64 or i32, and its shape is static.
+    static bool isSizeElement(::mlir::Type type);
+    /// Whether a term or relation depends on an input: a scalar, or the only
+    /// element of a tensor.
+    bool hasSizesOf(int64_t input) const;
+    /// Returns an input tensor with an element that a term or relation depends
+    /// on; null if there is none.
+    ArgAttr getSizeElement() const;
   }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

@@ -123,9 +123,9 @@ KernelMemory getKernelMemory(FunctionOpInterface function);
 MemRefType getKernelMemRefType(RankedTensorType tensor);
 
 /// Returns the name of size `number` of a signature, in headers and metadata. A
-/// derived size is an expression of names and integers: +, -, *, / and %
-/// rounded towards minus infinity, min(a, b), max(a, b), (a < b ? c : d) and (a
-/// == b ? c : d).
+/// derived size is an expression of names, integers and the elements t[0] of
+/// tensors t that have one: +, -, *, / and % rounded towards minus infinity,
+/// min(a, b), max(a, b), (a < b ? c : d) and (a == b ? c : d).
 std::string getSizeName(AbiAttr abi, int64_t number);
 
 /// Returns the text of an expression of a signature's symbols for diagnostics,

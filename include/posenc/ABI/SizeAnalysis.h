@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Every size in a function is a polynomial of symbols: the sizes of the inputs,
-// scalar inputs, and terms such as quotients of these. Operations require that
+// scalar inputs, elements of inputs that have one, and terms such as quotients
+// of these. Operations require that
 // one size is equal to another, or not larger. Two input sizes that must be
 // equal are unified. All other requirements become relations, which entry
 // points check before the kernel runs.
@@ -99,13 +100,21 @@ public:
   void setInteger(Value value, SizeExpr integer) {
     integers[value] = std::move(integer);
   }
+  /// Returns the only element of an integer tensor if it follows from the
+  /// elements of inputs.
+  std::optional<SizeExpr> getElement(Value tensor) const;
+  void setElement(Value tensor, SizeExpr element);
+  /// Records that the only element of `from`, if it is known, is that of `to`.
+  void shareElement(Value from, Value to);
   /// Sets the shape of a tensor, and requires that it agrees with the static
   /// sizes of its type.
   void setShape(Value tensor, ArrayRef<SizeExpr> shape, Operation *op);
   void requireEqual(const SizeExpr &a, const SizeExpr &b, Operation *op);
   void requireEqual(Value a, Value b, Operation *op);
   void requireAtMost(const SizeExpr &a, const SizeExpr &b, Operation *op);
-  void requireBound(IndexBound bound);
+  /// Requires a bound of the elements of an input. Emits an error if entry
+  /// points cannot compute it.
+  LogicalResult requireBound(IndexBound bound, Operation *op);
   void addUnprovenRead(tensor::ExtractOp op) { unprovenReads.insert(op); }
   /// Records that entry points check that an element of an input is at least
   /// `low` and less than `size`.
@@ -162,10 +171,17 @@ private:
   };
 
   void addGuard(const Guard &guard);
+  /// Requires that the bytes of a tensor whose sizes depend on elements do not
+  /// overflow: there is no argument with such sizes that callers have
+  /// allocated.
+  void limitBytes(Type element, ArrayRef<SizeExpr> shape, Operation *op);
   LogicalResult visit(Operation *op);
   LogicalResult visitBlock(Block &block);
   LogicalResult visitCall(Operation *op);
-  LogicalResult finish(const Requirement &requirement);
+  /// Adds the relation that a requirement needs. With `usesElements`, it may
+  /// depend on elements of inputs.
+  LogicalResult finish(const Requirement &requirement,
+                       bool usesElements = false);
   /// Returns `difference`, and `difference` plus the slack of each guard that
   /// varies within a call. It is at most 0 if one of these is.
   SmallVector<SizeExpr> getDifferences(const SizeExpr &difference,
@@ -175,12 +191,13 @@ private:
   bool isProven(const SizeExpr &difference, ArrayRef<Guard> guards);
   /// Whether entry points can evaluate the guards.
   bool isCertain(ArrayRef<Guard> guards);
-  LogicalResult finishUnknown(const Requirement &requirement);
+  LogicalResult finishUnknown(const Requirement &requirement,
+                              bool usesElements);
   /// Whether a condition says that an element is in bounds that entry points
   /// check.
   bool isCheckedElement(Value condition);
-  /// Requires a bound of the only element of an input, if the condition is
-  /// that.
+  /// Requires a bound of the only element of an input, or of what is computed
+  /// from such elements, if the condition is that.
   bool requireElement(Value condition);
 
   FunctionOpInterface function;
@@ -189,6 +206,8 @@ private:
   DenseMap<Value, SizeExpr> integers;
   DenseMap<Value, Condition> conditions;
   DenseMap<Value, unsigned> inputs;
+  /// The only elements of tensors.
+  DenseMap<Value, SizeExpr> elements;
   std::vector<Requirement> requirements;
   SmallVector<Guard> guards;
   /// The number of conditional regions around the current operation.

@@ -28,6 +28,7 @@ struct SizeSymbol {
   enum class Kind {
     Size,    ///< dimension `dim` of input `input`
     Scalar,  ///< the scalar input `input`
+    Element, ///< the only element of the tensor `input`
     Term,    ///< derived from the operands
     Loop,    ///< a loop's variable
     Unknown, ///< depends on the elements of tensors
@@ -38,8 +39,9 @@ struct SizeSymbol {
   TermKind term = TermKind::Value;
   std::vector<SizeExpr> operands;
   bool isNonNegative = false;
-  /// Whether entry points cannot compute the value, because it does not depend
-  /// on the arguments alone or varies in a loop.
+  /// Whether the value is not a number of one call, because it does not depend
+  /// on the arguments alone or varies in a loop. Elements count as unknown,
+  /// too: only what cannot do without them makes entry points read them.
   bool isUnknown = false;
   /// The number of symbols in its expansion.
   unsigned weight = 1;
@@ -52,6 +54,7 @@ class SizeSymbols {
 public:
   SizeExpr createSize(unsigned input, int64_t dim);
   SizeExpr createScalar(unsigned input);
+  SizeExpr createElement(unsigned input);
   SizeExpr createUnknown();
   SizeExpr createLoop(SizeExpr min, SizeExpr max);
   /// Creates a term, or a simpler equal expression if there is one.
@@ -89,10 +92,15 @@ public:
   SmallVector<SizeExpr> splitCases(const SizeExpr &expr) const;
   /// Returns an expression of sizes and scalars only that is sufficient: if it
   /// is at most 0, so is one of `exprs`. It is found by the same steps; the
-  /// weakest or simplest candidate is returned, nullopt if there is none.
-  std::optional<SizeExpr> findCondition(ArrayRef<SizeExpr> exprs) const;
+  /// weakest or simplest candidate is returned, nullopt if there is none. With
+  /// `usesElements` it may depend on all that entry points can compute.
+  std::optional<SizeExpr> findCondition(ArrayRef<SizeExpr> exprs,
+                                        bool usesElements) const;
   /// Whether the expression depends on sizes and scalars only.
   bool isKnown(const SizeExpr &expr) const;
+  /// Whether entry points can compute the expression: it is known, or depends
+  /// on the elements of inputs with one element besides.
+  bool isComputable(const SizeExpr &expr) const;
   /// Whether the expression depends on elements, so that an entry point cannot
   /// bound it.
   bool dependsOnElements(const SizeExpr &expr) const;
@@ -108,9 +116,11 @@ private:
   /// Replaces a symbol of an expression by its bounds.
   std::optional<Replacement> replace(const SizeExpr &expr,
                                      unsigned number) const;
-  std::optional<unsigned> findUnknown(const SizeExpr &expr) const;
+  std::optional<unsigned> findUnknown(const SizeExpr &expr,
+                                      bool usesElements = false) const;
   bool isAtMostZero(const SizeExpr &expr, unsigned depth) const;
-  std::set<SizeExpr> getConditions(const SizeExpr &expr, unsigned depth) const;
+  std::set<SizeExpr> getConditions(const SizeExpr &expr, bool usesElements,
+                                   unsigned depth) const;
   std::optional<std::pair<SizeExpr, SizeExpr>>
   getTermRange(TermKind kind, ArrayRef<SizeExpr> operands);
   std::optional<std::pair<SizeExpr, SizeExpr>>

@@ -166,9 +166,10 @@ struct PlanWorkspace final
       return;
     Block &body = function.getFunctionBody().front();
     SmallVector<memref::AllocOp> allocs(body.getOps<memref::AllocOp>());
-    // Sizes that depend on scalar inputs are unknown when the workspace's size
-    // is computed.
+    // Sizes that depend on scalar inputs or elements are unknown when the
+    // workspace's size is computed.
     bool hasScalarSizes =
+        abi.getSizeElement() ||
         llvm::any_of(abi.getSizes(), [](int64_t size) { return size >= 0; });
     // A module that was lowered further already frees its buffers itself.
     bool isFreed =

@@ -144,10 +144,21 @@ struct SelectGpuKernels final
     ModuleOp module = getOperation();
     for (auto function :
          llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+      AbiAttr abi = getAbi(function);
+      if (ArgAttr input = abi ? abi.getSizeElement() : nullptr) {
+        function.emitWarning()
+            << "'" << function.getName()
+            << "' is left out for the GPU: its sizes depend on the element of '"
+            << input.getName()
+            << "', which is in the memory of the device, where calls read no "
+               "elements";
+        function.erase();
+        continue;
+      }
       Operation *unsupported = findUnsupported(function, functions, attention);
       if (!unsupported)
         continue;
-      if (getAbi(function)) {
+      if (abi) {
         // NVIDIA GPUs support these operations, Vulkan devices do not.
         bool isForVulkan = !functions && isa<arith::DivFOp>(unsupported);
         isForVulkan |= !functions && hasMathExpansion(unsupported);

@@ -107,21 +107,46 @@ static Value getTotal(NodeImporter &node, Tensor &total) {
   return convertScalar(node, number, node.getI64Type());
 }
 
-/// Asserts that the total length is at most the number of rows. It is a natural
-/// number: entry points check that of an input with one element.
-static void assertTotal(NodeImporter &node, GroupQuery &group, Tensor &total) {
-  Value limit =
-      convertScalar(node, node.materialize(group.rows), node.getI64Type());
-  Value fits = arith::CmpIOp::create(node, arith::CmpIPredicate::ule,
-                                     getTotal(node, total), limit);
-  cf::AssertOp::create(
-      node, fits,
-      node.describe("total_sequence_length is larger than the caches: past "
-                    "keys and values need at least that many rows"));
+/// Asserts that the total length is at most `limit`. It is a natural number:
+/// entry points check that of an input with one element.
+static void assertTotal(NodeImporter &node, Tensor &total, const Size &limit,
+                        StringRef message) {
+  Value fits = arith::CmpIOp::create(
+      node, arith::CmpIPredicate::ule, getTotal(node, total),
+      convertScalar(node, node.materialize(limit), node.getI64Type()));
+  cf::AssertOp::create(node, fits, node.describe(message));
+}
+
+static constexpr llvm::StringLiteral kIsFull =
+    "total_sequence_length is larger than the caches: past keys and values "
+    "need at least that many rows";
+
+/// Whether the only element of a tensor is computed from those of inputs that
+/// have one, by operations that the sizes of results may be computed by.
+static bool isComputedFromElements(Value tensor) {
+  if (!AbiAttr::isSizeElement(tensor.getType()))
+    return false;
+  Operation *op = tensor.getDefiningOp();
+  if (!op)
+    return true;
+  if (isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+    return isComputedFromElements(op->getOperand(0));
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  return generic && llvm::all_of(generic.getInputs(), isComputedFromElements) &&
+         llvm::all_of(generic.getOps(), [](Operation &step) {
+           Type type =
+               step.getNumResults() ? step.getResult(0).getType() : Type();
+           return isa<linalg::YieldOp, arith::ExtSIOp>(step) ||
+                  (isa<arith::TruncIOp>(step) && type.isInteger(32)) ||
+                  (isa<arith::ConstantOp, arith::AddIOp, arith::SubIOp,
+                       arith::MulIOp, arith::MinSIOp, arith::MaxSIOp>(step) &&
+                   type.isInteger(64));
+         });
 }
 
 /// Sets the number of rows of the present caches, which is a size of the
-/// function's results and therefore must follow from the sizes of its inputs.
+/// function's results and therefore must follow from the sizes of its inputs,
+/// or from elements of inputs that have one.
 static LogicalResult computeRows(NodeImporter &node, GroupQuery &group,
                                  Tensor &total) {
   std::optional<Size> known = getKnownTotal(total), declared;
@@ -141,14 +166,21 @@ static LogicalResult computeRows(NodeImporter &node, GroupQuery &group,
                                  "caches, whose size does not change";
     // A computed length is trusted: other assertions have no GPU code.
     if (!known && isa<BlockArgument>(node.getValue(total)))
-      assertTotal(node, group, total);
+      assertTotal(node, total, group.rows, kIsFull);
   } else if (known) {
     group.rows = getMax(*known);
   } else if (!node.hasOutput(1) && !node.hasOutput(2)) {
     group.rows = group.pastRows + newRows;
+  } else if (!declared && isComputedFromElements(node.getValue(total))) {
+    // Longer sequences have no memory.
+    assertTotal(node, total, INT32_MAX,
+                "total_sequence_length is beyond 32 bits");
+    group.rows = getMax(node.sizes.createSymbol(
+        convertScalar(node, getTotal(node, total), node.getIndexType()),
+        /*isNonNegative=*/false));
   } else {
     group.rows = getMax(declared.value_or(newRows));
-    assertTotal(node, group, total);
+    assertTotal(node, total, group.rows, kIsFull);
   }
   return success();
 }

@@ -111,7 +111,8 @@ def group_query(q, k, v, pk, pv, lengths, total, window=0, cap=0.0, causal=True,
 
 
 def write_group(name, keys="s", present="total", source="shape", batch="b", **attributes):
-    """A model whose total length is a size of the mask, an input, or computed."""
+    """A model whose total length is a size of the mask, an input, converted from one, or
+    the sum of others."""
     inputs = {"q": ("f32", [batch, "s", 64]), "k": ("f32", [batch, keys, 32]),
               "v": ("f32", [batch, keys, 32]), "pk": ("f32", [batch, 2, "past", 16]),
               "pv": ("f32", [batch, 2, "past", 16]), "lengths": ("i32", [batch])}
@@ -122,9 +123,12 @@ def write_group(name, keys="s", present="total", source="shape", batch="b", **at
                  node("Cast", ["shape"], ["total"], to=6)]
     elif source == "input":
         inputs["total"] = ("i32", [1])
-    else:
+    elif source == "cast":
         inputs["wide"] = ("i64", [1])
         nodes = [node("Cast", ["wide"], ["total"], to=6)]
+    else:
+        inputs["parts"] = ("i32", [2])
+        nodes = [node("ReduceSum", ["parts"], ["total"], keepdims=1)]
     nodes.append(node("GroupQueryAttention",
                       ["q", "k", "v", "pk", "pv", "lengths", "total"], ["y", "nk", "nv"],
                       "com.microsoft", **HEADS, **attributes))
@@ -139,8 +143,10 @@ def call_group(name, case, tokens, past, lengths, total, keys=None, error=None,
     data = [floats(batch, tokens, 64), floats(batch, keys, 32), floats(batch, keys, 32),
             floats(batch, 2, past, 16) * 50, floats(batch, 2, past, 16) * 50,
             np.array(lengths, np.int32)]
-    last = np.zeros((batch, total), np.int64) if source == "shape" else \
-        np.array([total], np.int32 if source == "input" else np.int64)
+    last = {"shape": lambda: np.zeros((batch, total), np.int64),
+            "input": lambda: np.array([total], np.int32),
+            "cast": lambda: np.array([total], np.int64),
+            "computed": lambda: np.array([total - 2, 2], np.int32)}[source]()
     call(name, case, [*data, last], error or group_query(*data, total, **how))
 
 
@@ -159,6 +165,18 @@ call_group("computed", "more tokens", 3, 16, [8], 9, **how)
 call_group("computed", "a prompt without past", 4, 0, [3, 3], 4, **how)
 call_group("computed", "no room", 1, 7, [7, 3], 8, **how,
            error="'y': total_sequence_length is larger than the caches")
+for source in ("input", "cast"):
+    how = {"source": source, "window": 4}
+    write_group(f"grows_{source}", source=source, local_window_size=4)
+    for tokens, past, lengths, total in ((1, 16, [6, 3], 7), (1, 7, [7, 3], 8),
+                                         (4, 0, [3, 3], 4), (3, 6, [8], 9)):
+        call_group(f"grows_{source}", f"{total} of {past} rows", tokens, past, lengths,
+                   total, **how)
+for source, values in (("input", (-1, -2**31)),
+                       ("cast", (-1, 2**31, 2**63 - 1))):
+    for value in values:
+        call_group(f"grows_{source}", str(value), 1, 7, [6, 3], value, source=source,
+                   error="total[0] is" if source == "input" else "wide[0]")
 how = {"source": "input", "causal": False, "clears": False}
 write_group("place", present="past", source="input", causal=0)
 call_group("place", "a buffer", 1, 16, [6, 3], 7, **how)

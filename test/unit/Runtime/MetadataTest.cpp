@@ -165,6 +165,32 @@ TEST(Metadata, Shapes) {
   EXPECT_EQ(shape(many), "functions[0].inputs[0]: rank 33 is more than 32");
 }
 
+/// Only the element of a tensor that has no other is part of a size.
+TEST(Metadata, Elements) {
+  auto size = [](const char *dtype, const char *shape, const char *size) {
+    return function(tensorJson("t", dtype, shape) + "," +
+                        tensorJson("x", "f32", "\"n\""),
+                    tensorJson("y", "f32", size), "\"n\"");
+  };
+  for (const char *dtype : {"i64", "i32"})
+    for (const char *shape : {"", "1", "1,1"})
+      for (const char *text : {"\"t[0]\"", "\"max(n, 2 * t[0] - 1)\""})
+        EXPECT_EQ(size(dtype, shape, text), "");
+  std::string unknown = "functions[0]: the shape of 'y' names 't[0]', which is "
+                        "neither a size nor a scalar input";
+  EXPECT_EQ(size("i8", "1", "\"t[0]\""), unknown);
+  EXPECT_EQ(size("i64", "2", "\"t[0]\""), unknown);
+  EXPECT_EQ(size("i64", "\"n\"", "\"t[0]\""), unknown);
+  EXPECT_NE(size("i64", "1", "\"t\""), "");
+  EXPECT_NE(size("i64", "1", "\"t[1]\""), "");
+  EXPECT_NE(size("i64", "1", "\"n[0]\""), "");
+  // The sizes of inputs are no expressions.
+  EXPECT_NE(function(tensorJson("t", "i64", "1") + "," +
+                         tensorJson("x", "f32", "\"t[0]\""),
+                     "", ""),
+            "");
+}
+
 TEST(Metadata, CodeForGpus) {
   // Parses a function with these keys in a library with this value of "vulkan".
   auto gpu = [](const std::string &keys, const std::string &vulkan = "") {

@@ -32,6 +32,7 @@ enum PosencSizeCode {
   kSizeEnd,
   kSizeConstant, /* pushes the operand */
   kSizeWord,     /* pushes the word of the call with the operand as its index */
+  kSizeElement,  /* pushes the only element of the tensor with that index */
   kSizeAdd,
   kSizeMultiply
 };

@@ -122,9 +122,9 @@ public:
     return Argument(posenc_function_output(function, index));
   }
 
-  /// Computes the shape of output `index`, in elements, from the types, shapes
-  /// and scalars of the inputs. See posenc_output_shape(). `shape` is unchanged
-  /// on failure.
+  /// Computes the shape of output `index`, in elements, from the types, shapes,
+  /// scalars and elements of the inputs. See posenc_output_shape(). `shape` is
+  /// unchanged on failure.
   bool outputShape(const std::vector<posenc_value> &inputs, size_t index,
                    std::vector<int64_t> &shape, std::string &error) const {
     std::vector<int64_t> result(index < numOutputs() ? output(index).rank()

@@ -162,8 +162,9 @@ posenc_argument_is_shape_only(const posenc_argument *argument);
 POSENC_RUNTIME_API int64_t posenc_argument_size(const posenc_argument *argument,
                                                 int32_t dim);
 
-/// The dynamic size, scalar input or expression of these that determines
-/// dimension `dim` ("n0", "2 * n0"); NULL for a static size.
+/// The dynamic size, scalar input or expression of these and of elements that
+/// determines dimension `dim` ("n0", "2 * n0", "max(n0, t[0])"); NULL for a
+/// static size.
 POSENC_RUNTIME_API const char *
 posenc_argument_size_name(const posenc_argument *argument, int32_t dim);
 
@@ -173,7 +174,8 @@ posenc_argument_size_name(const posenc_argument *argument, int32_t dim);
 
 /// Computes the shape of output `index` for the given inputs. Writes as many
 /// sizes, in elements, as the rank of the output to `shape`. Reads the types,
-/// shapes and scalars of the inputs; their data may be NULL. Errors: those of
+/// shapes and scalars of the inputs, and the element of each input that is in
+/// the name of a size, such as "t[0]"; other data may be NULL. Errors: those of
 /// posenc_call(), and INVALID_ARGUMENT if the inputs do not determine a size.
 POSENC_RUNTIME_API posenc_status
 posenc_output_shape(const posenc_function *function, const posenc_value *inputs,
