@@ -406,7 +406,7 @@ static constexpr ModelRow models[] = {
         .theta(1000)
         .interleavedIf("rotary_emb_interleaved")
         .bidirectional(),
-    row("olmo3").theta(5e5).unscaledSliding().slides(4096, 4).norms(
+    row("olmo3").theta(5e5).ownSlidingTheta(5e5).slides(4096, 4).norms(
         QkNormKind::AllHeads, 1e-5),
     row("persimmon", persimmonKeys)
         .sizes(4096, 64)

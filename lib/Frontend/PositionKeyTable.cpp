@@ -27,6 +27,42 @@ static constexpr Types gemma4Types = {
     "embedding_gemma2", "embedding_gemma2_text",
     "gemma4",           "gemma4_text",
     "gemma4_unified",   "gemma4_unified_text"};
+// Types whose code in transformers has a base of its own in a dictionary, by
+// default or always.
+static constexpr Types baseOfDictionary = {
+    "apertus",
+    "apertus1p5_text",
+    "beam",
+    "cosmos3_edge_text",
+    "cwm",
+    "dory",
+    "embedding_gemma2",
+    "embedding_gemma2_text",
+    "gemma4",
+    "gemma4_text",
+    "gemma4_unified",
+    "gemma4_unified_text",
+    "higgs_audio_v2",
+    "laguna",
+    "lfm3",
+    "mellum",
+    "mimo_v2_flash",
+    "ministral3",
+    "mistral4",
+    "muse_spark_text",
+    "nemotron3_5_transcribe_asr_audio",
+    "nemotron3_5_transcribe_word_timestamp",
+    "zaya"};
+static constexpr Types otherBase = {"gpt_neox", "gpt_neox_japanese",
+                                    "modernbert", "modernbert-decoder"};
+static constexpr Types localFrequency = {"gemma3", "gemma3_text", "gemma3n",
+                                         "gemma3n_text", "t5gemma2_text"};
+static constexpr Types localTheta = {"modernbert", "modernbert-decoder"};
+static constexpr Types windowTheta = {"dots3_note_text", "mimo_v2_flash"};
+static constexpr Types unscaled = {"dinov3_vit", "esm", "sapiens2"};
+static constexpr Types unscaledByOldKey = {"cohere2_moe", "dinov3_vit", "esm",
+                                           "sapiens2"};
+static constexpr Types wholeHeads = {"minimax"};
 static constexpr Types prefixed = {"hrm_text", "mpt"};
 static constexpr Types hyV4 = {"hy_v4", "hy_v4_vl_text"};
 static constexpr Types mimo = {"mimo_v2_flash"};
@@ -81,7 +117,10 @@ static constexpr StringLiteral adviseShort =
 
 static constexpr PositionKey rows[] = {
     // Base, dimension and pairing of the rotation.
-    key("rope_theta", setsBase).read(),
+    key("rope_theta", setsBase)
+        .read()
+        .ignoredBy(otherBase)
+        .ignoredAloneBy(baseOfDictionary),
     key("rotary_emb_base", setsBase)
         .readForUnknown()
         .unlessSameAs("rope_theta"),
@@ -93,11 +132,13 @@ static constexpr PositionKey rows[] = {
     key("global_rope_theta", setsFullBase),
     key("rope_global_theta", setsFullBase).unlessSameAs("rope_theta"),
     key("rope_theta_global", setsFullBase).unlessSameAs("rope_theta"),
-    key("rope_local_base_freq", setsSlidingBase).read(),
-    key("local_rope_theta", setsSlidingBase).read(),
+    key("rope_local_base_freq", setsSlidingBase)
+        .read()
+        .knownFor(localFrequency),
+    key("local_rope_theta", setsSlidingBase).read().knownFor(localTheta),
     key("rope_local_theta", setsSlidingBase),
     key("rope_theta_local", setsSlidingBase),
-    key("swa_rope_theta", setsSlidingBase).read(),
+    key("swa_rope_theta", setsSlidingBase).read().knownFor(windowTheta),
     key("compress_rope_theta",
         "sets the base of the layers that compress their keys"),
     key("layer_rope_theta",
@@ -126,7 +167,10 @@ static constexpr PositionKey rows[] = {
         .unless(kOne)
         .unlessSameAs("partial_rotary_factor"),
     // The implementation of MiniMax M3 ignores it.
-    key("rotary_dim", setsDim).readFor(minimaxM3).readForUnknown(),
+    key("rotary_dim", setsDim)
+        .readFor(minimaxM3)
+        .readForUnknown()
+        .ignoredBy(wholeHeads),
     key("rope_head_dim", setsDim).unless(kZero),
     key("qk_rope_head_dim", setsDim)
         .unless(kZero)
@@ -148,10 +192,14 @@ static constexpr PositionKey rows[] = {
         .unless(kTrue),
 
     // Scaling of the rotation.
-    key("rope_scaling", "scales the frequencies").unless(kEmpty).read(),
+    key("rope_scaling", "scales the frequencies")
+        .unless(kEmpty)
+        .read()
+        .ignoredBy(unscaledByOldKey),
     key("rope_parameters", "holds the base and the scaling of the frequencies")
         .unless(kEmpty)
-        .read(),
+        .read()
+        .ignoredBy(unscaled),
     key("max_position_embeddings",
         "is the length from which dynamic and longrope scale, if no other is "
         "given")

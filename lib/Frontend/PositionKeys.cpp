@@ -41,6 +41,16 @@ bool PositionKey::isReadBy(const ModelRow &row) const {
                           : llvm::is_contained(readTypes, row.type);
 }
 
+bool PositionKey::isReadByModel(const ModelRow &row,
+                                const RopeDictionaries &dicts) const {
+  if (row.type.empty())
+    return true;
+  bool isAlone = !dicts.main && dicts.layers.empty();
+  return (knownTypes.empty() || llvm::is_contained(knownTypes, row.type)) &&
+         !llvm::is_contained(ignoringTypes, row.type) &&
+         !(isAlone && llvm::is_contained(ignoringAloneTypes, row.type));
+}
+
 bool PositionKey::isNeutral(const json::Value &object,
                             const json::Value &value) const {
   const json::Member *same = sameAs.empty() ? nullptr : object.find(sameAs);
@@ -134,6 +144,37 @@ static bool reportKey(ConfigReader &reader, const json::Member &member,
   return true;
 }
 
+/// Whether the base that a key gives is the one that the model has without it.
+static bool isDefaultBase(const PositionKey &key, const json::Value &value,
+                          const ModelRow &row) {
+  if (!value.isNumber())
+    return false;
+  if (key.name == "rope_theta")
+    return value.number() ==
+           (row.scaledTheta != 0 ? row.scaledTheta : row.defaultTheta);
+  return !key.knownTypes.empty() && value.number() == row.slidingTheta;
+}
+
+/// Warns of a dictionary or number that is used although the model's own code
+/// is not known to read it.
+static void reportUnreadByModel(ConfigReader &reader, const json::Value &config,
+                                const json::Member &member, const ModelRow &row,
+                                const PositionKey &key) {
+  const json::Member *type =
+      member.value.isObject() ? member.value.find("rope_type") : nullptr;
+  if (member.value.isObject() && !type)
+    type = member.value.find("type");
+  bool scales =
+      type && !(type->value.isString() && type->value.string() == "default");
+  if (key.isNeutral(config, member.value) ||
+      (member.value.isObject() ? !scales : !member.value.isNumber()) ||
+      isDefaultBase(key, member.value, row))
+    return;
+  reader.warning(member.value, "'" + key.name +
+                                   "' is used, but the rotary code of '" +
+                                   row.type + "' is not known to read it");
+}
+
 static bool reportMembers(ConfigReader &reader, const json::Value &object,
                           const ModelRow &row, bool isOfDictionary,
                           StringRef fraction = "") {
@@ -185,6 +226,11 @@ bool posenc::frontend::reportPositionKeys(ConfigReader &reader,
                                           const json::Value &config,
                                           const ModelRow &row,
                                           const RopeDictionaries &dicts) {
+  for (const json::Member &member : config.members()) {
+    const PositionKey *key = findKey(member.name(), /*isOfDictionary=*/false);
+    if (key && key->isReadBy(row) && !key->isReadByModel(row, dicts))
+      reportUnreadByModel(reader, config, member, row, *key);
+  }
   if (row.type == "cohere2_moe")
     reportDenseLayers(reader, config);
   bool canContinue =
@@ -221,8 +267,17 @@ static std::string describeFraction() {
 static std::string describeReading(const PositionKey &key) {
   if (key.name == "partial_rotary_factor")
     return describeFraction();
+  auto list = [](StringRef before, llvm::ArrayRef<StringLiteral> types) {
+    return types.empty() ? std::string()
+                         : (before + llvm::join(types, ", ")).str();
+  };
+  std::string unread = list("; read with a warning for ", key.ignoringTypes) +
+                       list("; without a dictionary, read with a warning for ",
+                            key.ignoringAloneTypes);
+  if (!key.knownTypes.empty())
+    return list("read for ", key.knownTypes) + "; else read with a warning";
   if (key.isRead)
-    return "read";
+    return "read" + unread;
   llvm::SmallVector<StringRef> types;
   for (llvm::ArrayRef<ModelRow> rows : {getModels(), getBiasModels()})
     for (const ModelRow &row : rows)
@@ -231,7 +286,7 @@ static std::string describeReading(const PositionKey &key) {
   llvm::sort(types);
   std::string result;
   if (!types.empty())
-    result = "read for " + llvm::join(types, ", ") + "; ";
+    result = "read for " + llvm::join(types, ", ") + unread + "; ";
   if (!key.refusedTypes.empty())
     result += "error for " + llvm::join(key.refusedTypes, ", ") + "; ";
   return result + (result.empty() ? "" : "else ") +

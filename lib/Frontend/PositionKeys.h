@@ -47,6 +47,15 @@ struct PositionKey {
   bool isRead = false;
   /// The types for which the key is read, besides those whose row names it.
   llvm::ArrayRef<llvm::StringLiteral> readTypes;
+  /// If not empty, the types whose own code reads a key that is read for all
+  /// types. It is a warning for other known types.
+  llvm::ArrayRef<llvm::StringLiteral> knownTypes;
+  /// The types whose own code does not read a key that is read for all types,
+  /// or for these. It is a warning for them.
+  llvm::ArrayRef<llvm::StringLiteral> ignoringTypes;
+  /// The same for configs without a dictionary of the rotation: the code of
+  /// these types has a default dictionary.
+  llvm::ArrayRef<llvm::StringLiteral> ignoringAloneTypes;
   /// Whether it is an error for all other known types. If not, only for
   /// `refusedTypes`: the code of other types ignores the key, which occurs in
   /// their configs nevertheless.
@@ -85,6 +94,18 @@ struct PositionKey {
   readFor(llvm::ArrayRef<llvm::StringLiteral> types) const {
     return with(&PositionKey::readTypes, types);
   }
+  constexpr PositionKey
+  knownFor(llvm::ArrayRef<llvm::StringLiteral> types) const {
+    return with(&PositionKey::knownTypes, types);
+  }
+  constexpr PositionKey
+  ignoredBy(llvm::ArrayRef<llvm::StringLiteral> types) const {
+    return with(&PositionKey::ignoringTypes, types);
+  }
+  constexpr PositionKey
+  ignoredAloneBy(llvm::ArrayRef<llvm::StringLiteral> types) const {
+    return with(&PositionKey::ignoringAloneTypes, types);
+  }
   constexpr PositionKey readForUnknown() const {
     return with(&PositionKey::isReadForUnknown, true);
   }
@@ -106,6 +127,8 @@ struct PositionKey {
   /// Whether a model type reads the key. `row` is that of the type; its name
   /// is empty for an unknown one.
   bool isReadBy(const ModelRow &row) const;
+  /// Whether the model's own code is known to read the key as it is read here.
+  bool isReadByModel(const ModelRow &row, const RopeDictionaries &dicts) const;
   /// Whether the key changes nothing by its value, in an object that has it.
   bool isNeutral(const json::Value &object, const json::Value &value) const;
 };

@@ -54,6 +54,33 @@ def list_known_types() -> list[str]:
     return [name for name in list_model_types() if name in CONFIG_MAPPING]
 
 
+@dataclass(frozen=True)
+class Reading:
+    """The types whose own code reads a key that is read for all; None: most of them. The
+    others have a warning."""
+    readers: list[str] | None
+    ignoring: list[str]
+
+    def is_for(self, model_type: str) -> bool:
+        return model_type in self.readers if self.readers else \
+            model_type not in self.ignoring
+
+
+def list_readings() -> dict[str, Reading]:
+    """Returns who reads the keys that some types do not read."""
+    listing = subprocess.run([find_compiler(), "--list-keys"], check=True,
+                             capture_output=True, text=True).stdout
+    result = {}
+    for line in listing.splitlines():
+        name, *_, reading = line.split(" | ")
+        ignoring = re.findall(r"read with a warning for ([^;]+)", reading)
+        readers = re.match(r"read for ([^;]+); else read with a warning$", reading)
+        if ignoring or readers:
+            result[name] = Reading(readers[1].split(", ") if readers else None,
+                                   [one for names in ignoring for one in names.split(", ")])
+    return result
+
+
 def list_types_of_key(key: str) -> dict[str, list[str]]:
     """Returns the types for which a key is read, ignored, and so on."""
     listing = subprocess.run([find_compiler(), "--list-keys"], check=True,
@@ -235,6 +262,28 @@ def make_rotary(model) -> torch.nn.Module:
     if not hasattr(module, "config"):
         raise NotComparable("the module of the rotation has no config")
     return type(module)(module.config)
+
+
+# Values of keys that differ from all defaults.
+KEY_VALUES = {"rope_theta": 123456.0, "rope_local_base_freq": 54321.0,
+              "local_rope_theta": 54321.0, "swa_rope_theta": 54321.0,
+              "rope_scaling": {"rope_type": "linear", "factor": 4.0}, "rotary_dim": 8}
+
+
+def reads_key(rotary, key: str, completed: dict) -> bool:
+    """Whether the frequencies of a module depend on a key that is the only one for them in
+    a config, beside those of `completed`."""
+    def make(**keys):
+        config = type(rotary.config)(**copy.deepcopy({**completed, **keys}))
+        return dict(type(rotary)(config).named_buffers())
+
+    without = make()
+    try:
+        given = make(**{key: KEY_VALUES[key]})
+    except Exception as error:  # For example, a dictionary for each layer type is missing.
+        raise NotComparable(f"the key is an error: {error}") from None
+    return any(without[name].shape != given[name].shape
+               or not torch.equal(without[name], given[name]) for name in without)
 
 
 def reads_partial_factor(rotary) -> bool:

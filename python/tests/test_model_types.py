@@ -259,6 +259,35 @@ def test_partial_factor(model_type, factor_types):
     compare(check, model_type, NO_FACTOR)
 
 
+@pytest.fixture(name="readings", scope="module")
+def fixture_readings():
+    return models.list_readings()
+
+
+@pytest.mark.parametrize("model_type", TYPES)
+def test_read_keys(model_type, readings):
+    """A key that the code of a type does not read has a warning."""
+    try:
+        rotary = models.make_rotary(make_model(model_type))
+    except models.NotComparable as error:
+        pytest.skip(str(error))
+    own = models.CONFIG_MAPPING.get(model_type) is type(rotary.config)
+    completed = models.COMPLETED.get(model_type, {}) if own else {}
+    completed = {key: value for key, value in completed.items() if key != "rope_parameters"}
+    wrong = {}
+    for key in models.KEY_VALUES:
+        try:
+            reads = models.reads_key(rotary, key, completed)
+        except models.NotComparable:
+            continue
+        # Only types that name the key have it, besides those for which it is refused.
+        if key == "rotary_dim" and model_type not in ("minimax", "minimax_m2"):
+            continue
+        if reads != readings[key].is_for(model_type):
+            wrong[key] = reads
+    assert not wrong
+
+
 @pytest.mark.parametrize("model_type", TYPES)
 def test_attention(model_type, path):
     def check():

@@ -91,7 +91,7 @@ CHANGES = (
     ("qwen3", "rms_norm_eps", 1e-1, "attention"),
     ("gemma3", "rope_local_base_freq", 2e4, "attention_sliding_attention"),
     ("gemma3", "rope_theta", 1e4, "decode_full_attention"),
-    ("olmo3", "rope_theta", 2e4, "rope_sliding_attention"),
+    ("olmo3", "rope_theta", 2e4, "rope_full_attention"),
     ("modernbert", "local_attention", 10, "attention_sliding_attention"),
 )
 # Config, key, another value, and a function whose results do not change.
@@ -100,6 +100,7 @@ SEPARATE = (
     ("gemma3", "rope_theta", 1e5, "decode_sliding_attention"),
     ("gemma3", "rope_scaling", None, "rope_sliding_attention"),
     ("olmo3", "rope_scaling", None, "attention_sliding_attention"),
+    ("olmo3", "rope_theta", 2e4, "rope_sliding_attention"),
 )
 # Pairs of configs that describe the same model.
 ALIKE = (("gemma3", "gemma3-dict"),)

@@ -675,7 +675,7 @@ const ErrorCase cases[] = {
            "factor": 8, "rope_theta": 1e6}}})",
      "sliding_attention"},
     {"NullForALayerType",
-     R"({"model_type": "olmo3", "hidden_size": 512, "num_attention_heads": 8,
+     R"({"model_type": "gpt_oss", "hidden_size": 512, "num_attention_heads": 8,
          "rope_parameters": {
            "full_attention": {"rope_type": "default", "rope_theta": 1e6},
            "sliding_attention": ^null}})",
