@@ -120,6 +120,13 @@ Value mlir::posenc::emitExp(SoftmaxBuilder &b, Value x, Value base) {
   return b.exp(b.sub(x, base));
 }
 
+Value mlir::posenc::emitLazyMax(SoftmaxBuilder &b, Value before, Value max) {
+  Value limit = b.number(8 * llvm::numbers::ln2 / b.unit);
+  Value exceeds =
+      b.compare(arith::CmpFPredicate::OGT, b.sub(max, before), limit);
+  return b.select(exceeds, max, before);
+}
+
 SoftmaxStep mlir::posenc::emitStep(SoftmaxBuilder &b, Value before, Value max) {
   SoftmaxBase base = emitBase(b, max);
   return {base, emitExp(b, before, base.value)};

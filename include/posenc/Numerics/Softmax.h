@@ -119,6 +119,11 @@ SoftmaxBase emitBase(SoftmaxBuilder &b, Value max);
 /// of a state with the running max `x`. Both are 0 for minus infinity.
 Value emitExp(SoftmaxBuilder &b, Value x, Value base);
 
+/// Returns `before`, or `max` if that exceeds `before` by more than a factor of
+/// 2^8. With this for the running max, weights are at most 2^8, and the factor
+/// of a step is nearly always 1.
+Value emitLazyMax(SoftmaxBuilder &b, Value before, Value max);
+
 /// The step from a running max to the next one.
 struct SoftmaxStep {
   SoftmaxBase base;

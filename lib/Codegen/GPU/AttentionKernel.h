@@ -20,6 +20,7 @@
 #define POSENC_LIB_CODEGEN_GPU_ATTENTIONKERNEL_H
 
 #include "AttentionNestParts.h"
+#include "ThreadSoftmax.h"
 #include "TileReader.h"
 
 #include "posenc/TargetInfo/GpuTiles.h"
@@ -226,8 +227,9 @@ protected:
   /// Returns the unit of scores and maxima: 1 if scores are changed, else
   /// ln(2), for which exponentials take no product.
   double getScoreUnit();
-  /// Emits the exponential of a difference of scores.
-  Value exponential(Value difference);
+  /// The exponentials of changed scores take a product with log2(e) each;
+  /// before, the lowest finite score would become infinite.
+  ThreadSoftmax getSoftmax() { return {b, sum, getScoreUnit()}; }
 
   OpBuilder &host;
   const AttentionNestParts &nest;

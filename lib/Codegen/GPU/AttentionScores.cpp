@@ -318,14 +318,6 @@ void AttentionKernel::changeScores(const Tile &tile,
 // Softmax
 //===----------------------------------------------------------------------===//
 
-Value AttentionKernel::exponential(Value difference) {
-  // The unit is that of changed scores here and not before, where the lowest
-  // finite score would become infinite.
-  if (hasOwnScores())
-    difference = b.mulf(difference, b.real(sum, llvm::numbers::log2e));
-  return b.exp2(difference);
-}
-
 /// Emits the maximum of a row's scores in the warp.
 Value AttentionKernel::findMaximum(ArrayRef<Value> scores, int64_t row) {
   int64_t columns = getNumColumns();
@@ -338,41 +330,30 @@ Value AttentionKernel::findMaximum(ArrayRef<Value> scores, int64_t row) {
 }
 
 /// Emits the weights of the scores relative to the new maxima; updates maxima
-/// and sums. If `isLazy`, a maximum is kept until it is exceeded by a factor of
-/// 2^8, so that the factor of the accumulators is usually 1; that depends on
-/// the row alone.
+/// and sums. If `isLazy`, maxima are raised by `emitLazyMax`.
 AttentionKernel::Weights
 AttentionKernel::addSoftmax(ArrayRef<Value> scores, bool isLazy, State &state) {
   Weights weights{SmallVector<Value>(scores), {}};
-  Value infinity = b.real(sum, -kInfinity), zero = b.real(sum, 0.0);
+  ThreadSoftmax softmax = getSoftmax();
   int64_t columns = getNumColumns();
   SmallVector<Value> shared = findSharedMaxima(scores);
   for (int64_t row = 0; row < getNumRows(); ++row) {
     auto at = [&](int64_t column) { return getIndex(row, column, columns); };
     Value before = state.maxima[row];
     Value maximum = shared.empty() ? findMaximum(scores, row) : shared[row];
-    maximum = b.max(maximum, before);
-    if (isLazy) {
-      double most = 8 * llvm::numbers::ln2 / getScoreUnit();
-      Value exceeds =
-          arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
-                                b.subf(maximum, before), b.real(sum, most));
-      maximum = b.select(exceeds, maximum, before);
-    }
-    // A row that has seen nothing has no finite maximum to subtract.
-    Value isNone =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum, infinity);
-    Value subtracted = b.select(isNone, zero, maximum);
-    Value factor = exponential(b.subf(before, subtracted));
-    Value total = b.mulf(state.sums[row], factor);
+    maximum = softmax.max(maximum, before);
+    if (isLazy)
+      maximum = emitLazyMax(softmax, before, maximum);
+    SoftmaxStep step = emitStep(softmax, before, maximum);
+    Value total = b.mulf(state.sums[row], step.factor);
     for (int64_t column = 0; column < columns; ++column) {
-      Value weight = exponential(b.subf(scores[at(column)], subtracted));
+      Value weight = emitExp(softmax, scores[at(column)], step.base.value);
       weights.values[at(column)] = weight;
       total = b.addf(total, weight);
     }
     state.maxima[row] = maximum;
     state.sums[row] = total;
-    weights.factors.push_back(factor);
+    weights.factors.push_back(step.factor);
   }
   return weights;
 }

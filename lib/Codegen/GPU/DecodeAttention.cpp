@@ -15,8 +15,6 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace mlir::posenc;
 
@@ -62,11 +60,11 @@ AttentionKernel::TileRange DecodeAttention::getTileRange() {
 /// Emits the state of no keys.
 AttentionKernel::State DecodeAttention::createNeutralState() {
   State state;
-  Value zero = b.real(sum, 0.0);
-  state.accumulators.assign(getNumAccumulators(), zero);
-  state.maxima.assign(getNumRows(),
-                      b.real(sum, -std::numeric_limits<double>::infinity()));
-  state.sums.assign(getNumRows(), zero);
+  ThreadSoftmax softmax = getSoftmax();
+  SoftmaxState empty = emitEmptyState(softmax);
+  state.accumulators.assign(getNumAccumulators(), b.real(sum, 0.0));
+  state.maxima.assign(getNumRows(), empty.max);
+  state.sums.assign(getNumRows(), empty.sum);
   return state;
 }
 
@@ -125,35 +123,23 @@ void DecodeAttention::storeState(const State &state) {
 /// for the channels of the warp's part.
 AttentionKernel::State DecodeAttention::mergeStates() {
   State init = createState(), merged;
-  double infinity = std::numeric_limits<double>::infinity();
   Value zero = b.real(sum, 0.0);
+  ThreadSoftmax softmax = getSoftmax();
   int64_t bytes = sum.getWidth() / 8,
           rowBytes = GpuAttentionTiles::kWarp * bytes;
   // The factors of the warps' states, by row.
   SmallVector<SmallVector<Value>> factors(getNumRows());
   for (int64_t row = 0; row < getNumRows(); ++row) {
-    SmallVector<Value> maxima, sums;
-    Value maximum = init.maxima[row];
+    SmallVector<Value> maxima{init.maxima[row]}, sums{init.sums[row]};
     for (int64_t part = 0; part < tiles.warps; ++part) {
       SharedAddress from = getSums(b.i32(part));
       maxima.push_back(b.load(from.plus(2 * row * rowBytes), sum, bytes));
       sums.push_back(b.load(from.plus((2 * row + 1) * rowBytes), sum, bytes));
-      maximum = b.max(maximum, maxima.back());
     }
-    // A row that has seen nothing has no finite maximum to subtract.
-    Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum,
-                                         b.real(sum, -infinity));
-    Value subtracted = b.select(isNone, zero, maximum);
-    auto getFactor = [&](Value x) {
-      return exponential(b.subf(x, subtracted));
-    };
-    Value total = b.mulf(init.sums[row], getFactor(init.maxima[row]));
-    for (auto [x, y] : llvm::zip_equal(maxima, sums)) {
-      factors[row].push_back(getFactor(x));
-      total = b.fma(y, factors[row].back(), total);
-    }
-    merged.maxima.push_back(maximum);
-    merged.sums.push_back(total);
+    SoftmaxMerge merge = emitMerge(softmax, maxima);
+    merged.maxima.push_back(merge.max);
+    merged.sums.push_back(emitMergedSum(softmax, sums, merge.factors));
+    factors[row] = llvm::to_vector(llvm::drop_begin(merge.factors));
   }
   int64_t padded = getNumFragments() / tiles.rowTiles,
           own = padded / tiles.warps;

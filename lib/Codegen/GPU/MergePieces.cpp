@@ -9,18 +9,15 @@
 #include "MergePieces.h"
 
 #include "GpuKernel.h"
-#include "ThreadBuilder.h"
+#include "ThreadSoftmax.h"
 
 #include "posenc/IR/CreateIndex.h"
 #include "posenc/Transforms/AttentionNest.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "llvm/Support/MathExtras.h"
 
-#include <limits>
 #include <tuple>
 
 using namespace mlir;
@@ -79,18 +76,18 @@ void PieceMerge::store(Value value, const GpuKernel::Tensor &tensor,
 }
 
 /// Emits the sums of the channel at `indices` of the results, which is at
-/// `inPieces` in each piece. Exponents are in units of ln(2).
+/// `inPieces` in each piece: a piece is a state with its log-sum-exp as running
+/// max, 1 as running sum, and its output as accumulator.
 void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
   ArrayRef<Value> row = indices.drop_back(), rowInPieces = inPieces.drop_back();
-  Value zero = b.real(sum, 0.0), one = b.real(sum, 1.0);
-  Value infinity = b.real(sum, -std::numeric_limits<double>::infinity());
-  Value log2e = b.real(sum, llvm::numbers::log2e);
+  ThreadSoftmax softmax(b, sum, /*unit=*/1);
+  Value zero = softmax.number(0), infinity = softmax.number(softmax.start);
   Value first = createIndex(b, b.getLoc(), 0),
         step = createIndex(b, b.getLoc(), 1);
   Value maximum = b.emitLoop(
       first, numPieces, step, infinity,
       [&](Value piece, ValueRange carried) -> SmallVector<Value> {
-        return {b.max(carried[0], load(logSums, piece, rowInPieces))};
+        return {softmax.max(carried[0], load(logSums, piece, rowInPieces))};
       })[0];
   SmallVector<Value> totals = b.emitLoop(
       first, numPieces, step, {zero, zero},
@@ -102,24 +99,18 @@ void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
             isEmpty, carried.getTypes(),
             [&] { return llvm::to_vector(carried); },
             [&]() -> SmallVector<Value> {
-              Value weight = b.exp2(b.mulf(b.subf(own, maximum), log2e));
+              Value weight = emitExp(softmax, own, maximum);
               Value x = load(outputs, piece, inPieces);
               return {b.fma(weight, x, carried[0]), b.addf(carried[1], weight)};
             });
       });
-  Value isNone =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, totals[1], zero);
-  Value divisor = b.select(isNone, one, totals[1]);
-  store(arith::DivFOp::create(b, totals[0], divisor), output, indices);
+  store(emitQuotient(softmax, totals[0], totals[1]), output, indices);
   if (!results.logSums)
     return;
   Value isFirst = b.compare(arith::CmpIPredicate::eq, indices.back(), first);
   b.emitIf(isFirst, [&] {
     // The logarithm of a single piece is kept bit for bit.
-    Value isSingle =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, divisor, one);
-    Value log = b.addf(maximum, math::LogOp::create(b, divisor));
-    store(b.select(isSingle, maximum, log), logSum, row);
+    store(emitLogSum(softmax, {maximum, totals[1]}), logSum, row);
   });
 }
 
