@@ -136,7 +136,7 @@ func.func @masked(%q: tensor<2x3x16xf64>, %k: tensor<16x16xf64>, %mask: tensor<1
 // CHECK:         %[[SLOPE:.*]] = tensor.extract %[[SLOPES]][%[[H]]]
 // CHECK:         arith.subi %[[I]], %[[J]]
 // CHECK:         math.absi
-// CHECK:         %[[D:.*]] = arith.uitofp %{{.*}} : i64 to f32
+// CHECK:         %[[D:.*]] = arith.sitofp %{{.*}} : i64 to f32
 // CHECK:         %[[PRODUCT:.*]] = arith.mulf %[[SLOPE]], %[[D]]
 // CHECK:         arith.negf %[[PRODUCT]]
 // CHECK:         arith.maxsi %[[R]], %{{.*}} : i32

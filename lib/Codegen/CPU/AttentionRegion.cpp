@@ -8,8 +8,7 @@
 
 #include "AttentionCode.h"
 
-#include "posenc/Numerics/ConstantTables.h"
-#include "posenc/Numerics/ElementwiseBuilder.h"
+#include "posenc/Numerics/Alibi.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -26,16 +25,7 @@ using namespace mlir::posenc;
 /// token positions fits in i32; other indices are subtracted in i64.
 static Value emitAlibi(ImplicitLocOpBuilder &builder, int64_t lanes, AlibiOp op,
                        const IRMapping &mapping) {
-  SmallVector<double> slopes;
-  for (int64_t head = 0, heads = op.getHeads(); head < heads; ++head)
-    slopes.push_back(op.getSlope(head));
-  std::string table =
-      createConstants<double>(builder, op, "alibi_slopes", slopes);
-  Value all = memref::GetGlobalOp::create(
-      builder,
-      MemRefType::get({static_cast<int64_t>(slopes.size())},
-                      builder.getF64Type()),
-      table);
+  Value all = emitAlibiSlopes(builder, op, op);
   Type type = op.getType();
   auto getSlope = [&](Value head) -> Value {
     Value slope = memref::LoadOp::create(builder, all, head);
@@ -67,10 +57,7 @@ static Value emitAlibi(ImplicitLocOpBuilder &builder, int64_t lanes, AlibiOp op,
   Value query = toInteger(mapping.lookupOrDefault(op.getQuery()));
   Value key = toInteger(mapping.lookupOrDefault(op.getKey()));
   ElementwiseBuilder b(builder, builder.getLoc(), query);
-  Value difference = b.binary<arith::SubIOp>(query, key);
-  Value relative =
-      b.cast<arith::SIToFPOp>(type, math::AbsIOp::create(builder, difference));
-  return b.neg(b.mul(slope, relative));
+  return emitAlibi(b, slope, emitAlibiDistance(b, type, b.subi(query, key)));
 }
 
 /// Emits one scalar load per lane.

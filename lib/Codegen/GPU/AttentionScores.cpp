@@ -9,7 +9,7 @@
 #include "AttentionKernel.h"
 
 #include "posenc/IR/CreateIndex.h"
-#include "posenc/Numerics/ConstantTables.h"
+#include "posenc/Numerics/Alibi.h"
 #include "posenc/Transforms/AttentionIndices.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -194,15 +194,7 @@ std::pair<Value, Value> AttentionKernel::emitAlibi(AlibiOp op, const Tile &tile,
   known.resize(getNumRows());
   Value slope = isArgument(op.getHead()) ? known[row] : Value();
   if (!slope) {
-    SmallVector<double> values;
-    for (int64_t i = 0, e = op.getHeads(); i < e; ++i)
-      values.push_back(op.getSlope(i));
-    std::string table = createConstants<double>(b, kernel.getFunction(),
-                                                "alibi_slopes", values);
-    Value all = memref::GetGlobalOp::create(
-        b,
-        MemRefType::get({static_cast<int64_t>(values.size())}, b.getF64Type()),
-        table);
+    Value all = emitAlibiSlopes(b, kernel.getFunction(), op);
     slope = b.convert(memref::LoadOp::create(b, all, head), type);
   }
   Value query = reader.get(op.getQuery()), position = op.getQuery(), distance;
@@ -218,8 +210,8 @@ std::pair<Value, Value> AttentionKernel::emitAlibi(AlibiOp op, const Tile &tile,
   } else {
     Value difference = b.createOrFold<arith::IndexCastOp>(
         b.getI64Type(), b.sub(query, reader.get(op.getKey())));
-    distance =
-        arith::SIToFPOp::create(b, type, math::AbsIOp::create(b, difference));
+    ElementwiseBuilder elements(b, b.getLoc(), difference);
+    distance = emitAlibiDistance(elements, type, difference);
   }
   return {arith::NegFOp::create(b, slope), distance};
 }

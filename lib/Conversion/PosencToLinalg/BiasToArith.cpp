@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Conversion/PosencToLinalg.h"
-#include "posenc/IR/Posenc.h"
+#include "posenc/Numerics/Alibi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -33,8 +32,8 @@ static LogicalResult convertAlibi(AlibiOp op, PatternRewriter &rewriter) {
   Location loc = op.getLoc();
   Type type = op.getType();
   SmallVector<Attribute> slopes;
-  for (int64_t head = 0, heads = op.getHeads(); head < heads; ++head)
-    slopes.push_back(rewriter.getFloatAttr(type, op.getSlope(head)));
+  for (double slope : getAlibiSlopes(op))
+    slopes.push_back(rewriter.getFloatAttr(type, slope));
   auto tableType =
       RankedTensorType::get({static_cast<int64_t>(slopes.size())}, type);
   Value table = arith::ConstantOp::create(
@@ -44,10 +43,9 @@ static LogicalResult convertAlibi(AlibiOp op, PatternRewriter &rewriter) {
       arith::SubIOp::create(rewriter, loc, op.getQuery(), op.getKey());
   difference = arith::IndexCastOp::create(rewriter, loc, rewriter.getI64Type(),
                                           difference);
-  Value magnitude = arith::UIToFPOp::create(
-      rewriter, loc, type, math::AbsIOp::create(rewriter, loc, difference));
-  Value product = arith::MulFOp::create(rewriter, loc, slope, magnitude);
-  rewriter.replaceOpWithNewOp<arith::NegFOp>(op, product);
+  ElementwiseBuilder b(rewriter, loc, difference);
+  rewriter.replaceOp(
+      op, emitAlibi(b, slope, emitAlibiDistance(b, type, difference)));
   return success();
 }
 
