@@ -63,6 +63,33 @@ Value PositionMask::emitEndKey(ImplicitLocOpBuilder &builder, Value position,
                : numKeys;
 }
 
+VisibleKeys PositionMask::emitVisibleKeys(ElementwiseBuilder &b,
+                                          function_ref<Value(int64_t)> getKey,
+                                          Value end) const {
+  VisibleKeys keys;
+  if (left)
+    keys.begin = getKey(-*left);
+  if (right) {
+    keys.end = getKey(*right + 1);
+    if (end)
+      keys.end = b.binary<arith::MinSIOp>(keys.end, end);
+  } else {
+    keys.end = end;
+  }
+  return keys;
+}
+
+Value mlir::posenc::emitIsVisible(ElementwiseBuilder &b, Value key,
+                                  const VisibleKeys &keys) {
+  Value isBefore, isAfter;
+  if (keys.end)
+    isBefore = b.compare(arith::CmpIPredicate::slt, key, keys.end);
+  if (!keys.begin)
+    return isBefore;
+  isAfter = b.compare(arith::CmpIPredicate::sge, key, keys.begin);
+  return isBefore ? b.andi(isBefore, isAfter) : isAfter;
+}
+
 /// Combines the comparisons of `from - to` with a limit, where there is one.
 template <typename Combine>
 static Value

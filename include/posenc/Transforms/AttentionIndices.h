@@ -16,6 +16,7 @@
 #define POSENC_TRANSFORMS_ATTENTIONINDICES_H
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -36,6 +37,14 @@ Value loadIndex(OpBuilder &builder, Location loc, Value list,
 struct PositionTile {
   Value firstQuery, lastQuery, firstKey, lastKey;
 };
+
+/// The keys that each query of a vector, or one query, sees by its position:
+/// [begin, end), integers of one type. Null where there is no limit.
+struct VisibleKeys {
+  Value begin, end;
+};
+/// Emits, for each query, whether it sees `key`; null if nothing limits keys.
+Value emitIsVisible(ElementwiseBuilder &b, Value key, const VisibleKeys &keys);
 
 /// How many keys before and after its own position a query sees; nullopt where
 /// there is no limit.
@@ -68,6 +77,13 @@ public:
   /// Returns null without limits.
   Value emitIsPartial(ImplicitLocOpBuilder &builder,
                       const PositionTile &tile) const;
+
+  /// Emits the keys that queries see. `getKey` returns the keys at an offset
+  /// from the queries' own positions; `end`, unless null, is the end of the
+  /// keys.
+  VisibleKeys emitVisibleKeys(ElementwiseBuilder &b,
+                              function_ref<Value(int64_t offset)> getKey,
+                              Value end) const;
 
 private:
   static std::optional<int64_t> getWindow(std::optional<uint64_t> window,

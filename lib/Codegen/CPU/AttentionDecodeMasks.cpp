@@ -68,28 +68,21 @@ Value Decode::getSeen(Value firstKey, Value row, Value count, Value block) {
     numbers.push_back(lane / queries);
   Value keyOfLane = arith::ConstantOp::create(
       b, DenseElementsAttr::get(integers, ArrayRef(numbers)));
-  auto compare = [&](arith::CmpIPredicate predicate, Value limit) -> Value {
-    return arith::CmpIOp::create(b, predicate, keyOfLane, limit);
-  };
-  Value isKey = compare(arith::CmpIPredicate::slt,
-                        createRowLimit(b, code, subIndex(b, count, row)));
+  ElementwiseBuilder elements(b, b.getLoc(), keyOfLane);
+  VisibleKeys visible{{}, createRowLimit(b, code, subIndex(b, count, row))};
   if (hasMasks()) {
-    PositionMask mask(op);
     Value token = getTokenOfLanes(block);
     Value position =
         subIndex(b, task.firstPosition, addIndex(b, firstKey, row));
-    auto getLimit = [&](int64_t relative) -> Value {
-      Value first = createRowLimit(b, code, addIndex(b, position, relative));
-      return arith::AddIOp::create(b, first, token);
-    };
-    if (std::optional<int64_t> right = mask.getRight())
-      isKey = arith::AndIOp::create(
-          b, isKey, compare(arith::CmpIPredicate::slt, getLimit(*right + 1)));
-    if (std::optional<int64_t> left = mask.getLeft())
-      isKey = arith::AndIOp::create(
-          b, isKey, compare(arith::CmpIPredicate::sge, getLimit(-*left)));
+    visible = PositionMask(op).emitVisibleKeys(
+        elements,
+        [&](int64_t offset) {
+          Value first = createRowLimit(b, code, addIndex(b, position, offset));
+          return elements.addi(first, token);
+        },
+        visible.end);
   }
-  return isKey;
+  return emitIsVisible(elements, keyOfLane, visible);
 }
 
 Value Decode::emitPairs(Value scores, Value keep, bool appliesWhere,

@@ -46,46 +46,29 @@ static Value createLaneNumbers(ImplicitLocOpBuilder &builder,
                                           ArrayRef(numbers))));
 }
 
-namespace {
-/// The rows of the tile that each lane sees, by positions.
-struct SeenRows {
-  Value first, end;
-};
-} // namespace
-
-static SeenRows emitSeenRows(ImplicitLocOpBuilder &builder,
-                             const AttentionCode &code,
-                             const AttentionBlock &block, int64_t vector) {
-  VectorType type = code.getVectorType().clone(builder.getI32Type());
-  Value position = addIndex(builder, block.position, vector * code.tiles.lanes);
-  Value row = subIndex(builder, position, block.firstKey);
-  SeenRows seen;
-  PositionMask mask(code.op);
-  seen.end = broadcast(
-      builder, type,
-      arith::IndexCastOp::create(builder, builder.getI32Type(), block.endRow));
-  if (std::optional<int64_t> right = mask.getRight())
-    seen.end = arith::MinSIOp::create(
-        builder, seen.end,
-        createLaneNumbers(builder, code, addIndex(builder, row, *right + 1)));
-  if (std::optional<int64_t> left = mask.getLeft())
-    seen.first =
-        createLaneNumbers(builder, code, addIndex(builder, row, -*left));
-  return seen;
+/// Broadcasts a row of the tile to all lanes as i32.
+static Value broadcastRow(ImplicitLocOpBuilder &builder,
+                          const AttentionCode &code, Value row) {
+  Type i32 = builder.getI32Type();
+  return broadcast(builder, code.getVectorType().clone(i32),
+                   arith::IndexCastOp::create(builder, i32, row));
 }
 
-static Value isSeen(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                    const SeenRows &seen, Value row) {
-  Type i32 = builder.getI32Type();
-  Value all = broadcast(builder, code.getVectorType().clone(i32),
-                        arith::IndexCastOp::create(builder, i32, row));
-  Value result =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, all, seen.end);
-  if (!seen.first)
-    return result;
-  Value isAfter = arith::CmpIOp::create(builder, arith::CmpIPredicate::sge, all,
-                                        seen.first);
-  return arith::AndIOp::create(builder, result, isAfter);
+/// Returns the rows of the tile that each lane of a vector sees by positions.
+static VisibleKeys emitVisibleRows(ImplicitLocOpBuilder &builder,
+                                   const AttentionCode &code,
+                                   const AttentionBlock &block,
+                                   int64_t vector) {
+  Value position = addIndex(builder, block.position, vector * code.tiles.lanes);
+  Value row = subIndex(builder, position, block.firstKey);
+  Value end = broadcastRow(builder, code, block.endRow);
+  ElementwiseBuilder b(builder, builder.getLoc(), end);
+  return PositionMask(code.op).emitVisibleKeys(
+      b,
+      [&](int64_t offset) {
+        return createLaneNumbers(builder, code, addIndex(builder, row, offset));
+      },
+      end);
 }
 
 //===----------------------------------------------------------------------===//
@@ -212,17 +195,20 @@ void mlir::posenc::emitMasks(ImplicitLocOpBuilder &builder,
     if (hasRegion)
       position = vector::FromElementsOp::create(
           builder, VectorType::get({lanes}, builder.getIndexType()), positions);
-    SeenRows seen;
+    VisibleKeys visible;
     if (isPartial)
-      seen = emitSeenRows(builder, code, block, j);
+      visible = emitVisibleRows(builder, code, block, j);
     for (int64_t i = 0, e = scores.size() / vectors; i < e; ++i) {
       Value &score = scores[i * vectors + j];
       Value keyRow = addIndex(builder, row, i);
       Value key =
           addIndex(builder, block.firstKey, minIndex(builder, keyRow, last));
       Value keep, mask;
-      if (isPartial)
-        keep = isSeen(builder, code, seen, keyRow);
+      if (isPartial) {
+        Value rows = broadcastRow(builder, code, keyRow);
+        ElementwiseBuilder b(builder, builder.getLoc(), rows);
+        keep = emitIsVisible(b, rows, visible);
+      }
       if (op.getMask())
         mask = loadMask(builder, code,
                         {{block.batch}, {block.queryHead}, tokens, {key}});

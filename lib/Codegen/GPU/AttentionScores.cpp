@@ -126,29 +126,19 @@ void AttentionKernel::maskByPositions(const Tile &tile,
                                       MutableArrayRef<Value> scores) {
   // Bounds of the visible keys, relative to the thread's first column.
   Value columnStart = b.mul(laneColumn, 2);
-  SmallVector<Value> begins, ends;
+  ElementwiseBuilder integers(b, b.getLoc(), b.getI32Type());
+  SmallVector<VisibleKeys> visible;
   for (const Row &row : rows) {
     Value position = b.sub(b.add(tile.relative, row.query), columnStart);
-    Value begin, end;
-    if (std::optional<int64_t> left = getLeftWindow())
-      begin = b.add(position, -*left);
-    if (std::optional<int64_t> right = getRightWindow())
-      end = b.add(position, *right + 1);
-    if (tile.limit) {
-      Value limit = b.sub(tile.limit, columnStart);
-      end = end ? b.createOrFold<arith::MinSIOp>(end, limit) : limit;
-    }
-    begins.push_back(begin);
-    ends.push_back(end);
+    visible.push_back(
+        PositionMask(op, kMaxWindow)
+            .emitVisibleKeys(
+                integers,
+                [&](int64_t offset) { return b.add(position, offset); },
+                tile.limit ? b.sub(tile.limit, columnStart) : Value()));
   }
   selectScores(scores, [&](int64_t row, int64_t column) {
-    Value key = b.i32(getColumnKey(column)), kept;
-    if (ends[row])
-      kept = b.compare(arith::CmpIPredicate::slt, key, ends[row]);
-    if (begins[row])
-      kept =
-          b.both(kept, b.compare(arith::CmpIPredicate::sge, key, begins[row]));
-    return kept;
+    return emitIsVisible(integers, b.i32(getColumnKey(column)), visible[row]);
   });
 }
 
