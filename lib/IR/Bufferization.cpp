@@ -171,6 +171,34 @@ private:
   }
 };
 
+/// Bufferizes products on panels, whose sums are read and written in place.
+struct TileProductBufferization
+    : DstBufferizableOpInterfaceExternalModel<TileProductBufferization,
+                                              TileProductOp> {
+  bool bufferizesToMemoryRead(Operation *, OpOperand &,
+                              const AnalysisState &) const {
+    return true;
+  }
+
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    if (!isa<TensorType>(cast<TileProductOp>(op).getA().getType()))
+      return success();
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      FailureOr<Value> buffer = getBuffer(rewriter, operand, options, state);
+      if (failed(buffer))
+        return failure();
+      operands.push_back(*buffer);
+    }
+    mlir::posenc::detail::cloneWith(rewriter, op, /*resultTypes=*/TypeRange(),
+                                    operands);
+    replaceOpWithBufferizedValues(rewriter, op, operands.back());
+    return success();
+  }
+};
+
 } // namespace
 
 void mlir::posenc::registerBufferizableOpInterfaceExternalModels(
@@ -184,6 +212,7 @@ void mlir::posenc::registerBufferizableOpInterfaceExternalModels(
     RotateOp::attachInterface<PosencBufferization<RotateOp>>(*context);
     RopeOp::attachInterface<PosencBufferization<RopeOp>>(*context);
     SinusoidalOp::attachInterface<PosencBufferization<SinusoidalOp>>(*context);
+    TileProductOp::attachInterface<TileProductBufferization>(*context);
     context->loadDialect<memref::MemRefDialect>();
   });
 }

@@ -50,6 +50,34 @@ static ParseResult parseCase(OpAsmParser &parser, EnumAttr &attr,
   return success();
 }
 
+ParseResult mlir::posenc::parseTileSums(OpAsmParser &parser,
+                                        OpAsmParser::UnresolvedOperand &sums,
+                                        Type &sumsType, Type &resultType) {
+  if (parser.parseKeyword("sums") || parser.parseLParen() ||
+      parser.parseOperand(sums) || parser.parseColonType(sumsType) ||
+      parser.parseRParen())
+    return failure();
+  if (!isa<MemRefType>(sumsType))
+    resultType = sumsType;
+  return success();
+}
+
+void mlir::posenc::printTileSums(OpAsmPrinter &printer, Operation *, Value sums,
+                                 Type sumsType, Type) {
+  printer << "sums(" << sums << " : " << sumsType << ")";
+}
+
+ParseResult mlir::posenc::parseProductElements(OpAsmParser &parser,
+                                               ProductElementsAttr &elements) {
+  return parseCase<ProductElements>(parser, elements, symbolizeProductElements,
+                                    "floats, bf16_pairs or f16_pairs");
+}
+
+void mlir::posenc::printProductElements(OpAsmPrinter &printer, Operation *,
+                                        ProductElementsAttr elements) {
+  printer << stringifyProductElements(elements.getValue());
+}
+
 ParseResult mlir::posenc::parsePairing(OpAsmParser &parser,
                                        PairingAttr &pairing) {
   return parseCase<Pairing>(parser, pairing, symbolizePairing,

@@ -22,6 +22,19 @@ ParseResult parseDestinations(OpAsmParser &parser, UnresolvedOperands &inits,
 void printDestinations(OpAsmPrinter &printer, Operation *op, OperandRange inits,
                        TypeRange initTypes, TypeRange resultTypes);
 
+/// Parses `sums(%c : type)`. There is a result unless the sums are a memref.
+ParseResult parseTileSums(OpAsmParser &parser,
+                          OpAsmParser::UnresolvedOperand &sums, Type &sumsType,
+                          Type &resultType);
+void printTileSums(OpAsmPrinter &printer, Operation *op, Value sums,
+                   Type sumsType, Type resultType);
+
+/// `floats`, `bf16_pairs` or `f16_pairs`.
+ParseResult parseProductElements(OpAsmParser &parser,
+                                 ProductElementsAttr &elements);
+void printProductElements(OpAsmPrinter &printer, Operation *op,
+                          ProductElementsAttr elements);
+
 /// `half` or `interleaved`.
 ParseResult parsePairing(OpAsmParser &parser, PairingAttr &pairing);
 void printPairing(OpAsmPrinter &printer, Operation *op, PairingAttr pairing);

@@ -125,9 +125,12 @@ void mlir::posenc::buildPosencToTiledPipeline(
 
 void mlir::posenc::buildTiledToVectorPipeline(
     OpPassManager &manager, const PosencToCPUOptions &options) {
-  // Runs before vectorization lowers contractions to outer products.
-  if (options.bf16Dots)
-    manager.addNestedPass<func::FuncOp>(createPosencLowerDotsPass());
+  // Products on tensors are lowered before bufferization, except to AMX.
+  PosencLowerTileProductsPassOptions products;
+  products.bf16Dots = options.bf16Dots;
+  products.bf16Tiles = options.bf16Tiles;
+  manager.addNestedPass<func::FuncOp>(
+      createPosencLowerTileProductsPass(products));
   manager.addNestedPass<func::FuncOp>(createPosencVectorizeLinalgPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -147,13 +150,14 @@ void mlir::posenc::buildTiledToVectorPipeline(
   attention.bf16Dots = options.bf16Dots;
   attention.bf16Tiles = options.bf16Tiles;
   manager.addPass(createConvertPosencAttentionToVectorPass(attention));
+  manager.addNestedPass<func::FuncOp>(
+      createPosencLowerTileProductsPass(products));
   manager.addPass(createPosencDecomposeRotationsPass(
       getVectorOptions<PosencDecomposeRotationsPassOptions>(options)));
   manager.addPass(createPosencVectorizeTilesPass(
       getVectorOptions<PosencVectorizeTilesPassOptions>(options)));
   manager.addPass(createConvertPosencTablesToVectorPass(
       getVectorOptions<ConvertPosencTablesToVectorPassOptions>(options)));
-  manager.addNestedPass<func::FuncOp>(createPosencProductsToTilesPass());
   PosencCopyToLoopsPassOptions copies;
   copies.vectorBytes = options.vectorBytes;
   manager.addNestedPass<func::FuncOp>(createPosencCopyToLoopsPass(copies));

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --convert-posenc-attention-to-vector='vector-bytes=64 bf16-dots' --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: posenc-opt %s --convert-posenc-attention-to-vector='vector-bytes=64 bf16-dots' --posenc-lower-tile-products=bf16-dots --canonicalize --cse --split-input-file | FileCheck %s
 // RUN: posenc-opt %s --convert-posenc-attention-to-vector=vector-bytes=64 --split-input-file | FileCheck %s --check-prefix=OFF
 // RUN: posenc-opt %s --convert-posenc-attention-to-vector='vector-bytes=32 bf16-dots' --split-input-file | FileCheck %s --check-prefix=OFF
 // OFF-NOT: x86vector

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --convert-posenc-attention-to-vector --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: posenc-opt %s --convert-posenc-attention-to-vector --posenc-lower-tile-products --canonicalize --cse --split-input-file | FileCheck %s
 
 // With a dynamic number of queries, one loop has the tasks of decode and
 // prefill; decode uses the scratch memory of prefill. Eight heads fill half of

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --convert-posenc-attention-to-vector --split-input-file --canonicalize --cse \
+// RUN: posenc-opt %s --convert-posenc-attention-to-vector --posenc-lower-tile-products --split-input-file --canonicalize --cse \
 // RUN:   | FileCheck %s
 // RUN: posenc-opt %s --convert-posenc-attention-to-vector --split-input-file --remarks-filter=posenc -o /dev/null 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REMARK

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --convert-posenc-attention-to-vector --canonicalize --cse --split-input-file | FileCheck %s
-// RUN: posenc-opt %s --convert-posenc-attention-to-vector=vector-bytes=64 --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=WIDE
+// RUN: posenc-opt %s --convert-posenc-attention-to-vector --posenc-lower-tile-products --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: posenc-opt %s --convert-posenc-attention-to-vector=vector-bytes=64 --posenc-lower-tile-products --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=WIDE
 
 // The keys and values of a task are shared by two query heads. All scratch
 // memory is on the stack of the function; the stride of its rows is an odd

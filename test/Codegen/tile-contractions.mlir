@@ -10,7 +10,7 @@
 // RUN: posenc-opt %s --pass-pipeline='builtin.module(%{pipeline})' \
 // RUN:   --split-input-file --mlir-print-local-scope | FileCheck %s
 // RUN: posenc-opt %s --split-input-file --mlir-print-local-scope \
-// RUN:   --pass-pipeline='builtin.module(%{pipeline},func.func(posenc-vectorize-linalg),canonicalize)' \
+// RUN:   --pass-pipeline='builtin.module(%{pipeline},func.func(posenc-lower-tile-products,posenc-vectorize-linalg),canonicalize)' \
 // RUN:   | FileCheck %s --check-prefix=VECTOR
 
 // The first block of the reduction starts from the filled value, also at the edges,
@@ -24,11 +24,11 @@
 // PEEL:           scf.for {{.*}} step %c8 iter_args
 // PEEL:             scf.if
 // PEEL:               %[[FIRST:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<8x32xf32>)
-// PEEL:               scf.for {{.*}} iter_args(%{{.*}} = %[[FIRST]])
+// PEEL:               posenc.tile_product floats {{.*}} sums(%[[FIRST]] :
 // PEEL:             } else {
 // PEEL:               %[[EMPTY:.*]] = tensor.empty() : tensor<8x32xf32>
 // PEEL:               %[[EDGE:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%[[EMPTY]] : tensor<8x32xf32>)
-// PEEL:               scf.for {{.*}} iter_args(%{{.*}} = %[[EDGE]])
+// PEEL:               posenc.tile_product floats {{.*}} sums(%[[EDGE]] :
 // PEEL:           scf.for %{{.*}} = %c256 to %{{.*}} step %c256
 // PEEL-NOT:         linalg.fill
 // PEEL-LABEL: func.func @batch(
@@ -48,7 +48,7 @@
 // COPIED:               tensor.extract_slice %[[BLOCK]][%[[ROW]], 0]
 // COPIED:               tensor.empty() : tensor<36x144xf32>
 // COPIED:               scf.for {{.*}} step %c12
-// COPIED:                 tensor.extract_slice %{{.*}} [12, 1] [1, 1] : tensor<36x144xf32> to tensor<12x1xf32>
+// COPIED:                 tensor.extract_slice %{{.*}} [12, %{{.*}}] [1, 1] : tensor<36x144xf32> to tensor<12x?xf32>
 
 // Panels of the right operand are packed, by whole rows where a block is
 // complete; the accumulators of a tile are in registers. A fill of the result
@@ -66,8 +66,7 @@
 // CHECK:             } else {
 // CHECK:             scf.for {{.*}} step %c8 iter_args
 // CHECK:               scf.if
-// CHECK:                 scf.for {{.*}} step %c1 iter_args({{.*}}) -> (tensor<8x32xf32>)
-// CHECK:                   linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<8x1xf32>, tensor<1x32xf32>) outs(%{{.*}} : tensor<8x32xf32>)
+// CHECK:                 posenc.tile_product floats ins(%{{.*}}, %{{.*}} : tensor<8x?xf32>, tensor<?x32xf32>) sums(%{{.*}} : tensor<8x32xf32>)
 // CHECK:               } else {
 // CHECK:                 linalg.copy
 // VECTOR-LABEL: func.func @matmul(

@@ -26,10 +26,7 @@
 // CHECK:           scf.for %[[I:[a-z0-9]+]] = %c0 to %c64 step %c8
 // CHECK:             %[[ROWS:.*]] = tensor.extract_slice %[[A]][%[[I]], 0] [8, 48]
 // CHECK:             %[[ZEROS:.*]] = linalg.fill {{.*}} tensor<8x32xf32>
-// CHECK:             %[[SUMS:.*]] = scf.for %[[K:.*]] = %c0 to %c48 step %c1 iter_args(%{{.*}} = %[[ZEROS]])
-// CHECK-DAG:           %[[LEFT:.*]] = tensor.extract_slice %[[ROWS]][0, %[[K]]] [8, 1]
-// CHECK-DAG:           %[[RIGHT:.*]] = tensor.extract_slice %[[B]][%[[K]], 0] [1, 32]
-// CHECK:               linalg.generic {{.*}} ins(%[[LEFT]], %[[RIGHT]] :
+// CHECK:             %[[SUMS:.*]] = posenc.tile_product floats ins(%[[ROWS]], %[[B]] : {{.*}}) sums(%[[ZEROS]] :
 // CHECK:             linalg.generic {{.*}} ins(%[[SUMS]] :
 // CHECK-NEXT:        ^bb0
 // CHECK-NEXT:          arith.mulf
@@ -80,9 +77,9 @@ func.func @used(%a: tensor<64x48xf32>, %b: tensor<48x32xf32>, %x: f32, %c: tenso
 // CHECK:         scf.for
 // CHECK:           tensor.extract_slice %[[RIGHT]][0, 0] [%{{.*}}, 24]
 // CHECK:           tensor.extract_slice %{{.*}}[0, 0] [8, 24]
-// CHECK:           scf.for %{{.*}} = %c0 to %{{.*}} step %c1
+// CHECK:           posenc.tile_product floats {{.*}} sums(%{{.*}} : tensor<8x24xf32>)
 // CHECK:           tensor.extract_slice %{{.*}}[8, 0] [2, 24]
-// CHECK:           scf.for %{{.*}} = %c0 to %{{.*}} step %c1
+// CHECK:           posenc.tile_product floats {{.*}} sums(%{{.*}} : tensor<2x24xf32>)
 func.func @converted(%a: tensor<10x8xbf16>, %b: tensor<24x8xbf16>, %c: tensor<10x24xf32>) -> tensor<10x24xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -115,13 +112,9 @@ func.func @converted(%a: tensor<10x8xbf16>, %b: tensor<24x8xbf16>, %c: tensor<10
 // DOTS:         %[[ALL:.*]] = scf.for %{{.*}} = %c0 to %c5 step %c1 iter_args(%{{.*}} = %{{.*}}) -> (tensor<5x32x32xi32>)
 // DOTS:         scf.for %[[I:[a-z0-9]+]] = %c0 to %c5
 // DOTS:           %[[RIGHT:.*]] = tensor.extract_slice %[[ALL]][%[[I]], 0, 0] [1, 32, 32]
-// DOTS:           scf.for %[[W:[a-z0-9]+]] = %c0 to %c32 step %c1
-// DOTS-DAG:         vector.transfer_read %{{.*}}[%[[W]], %c0], {{.*}} : tensor<32x8xi32>, vector<1x8xi32>
-// DOTS-DAG:         vector.transfer_read %{{.*}}[%[[W]], %c0], {{.*}} : tensor<32x32xi32>, vector<32xi32>
-// DOTS:             vector.contract {{.*}} : vector<8x2xbf16>, vector<32x2xbf16> into vector<8x32xf32>
-// DOTS-NOT:     words
+// DOTS:             posenc.tile_product bf16_pairs transposed ins(%{{.*}}, %{{.*}} : tensor<32x8xi32>, tensor<32x32xi32>) sums(%{{.*}} : tensor<8x32xf32>)
 // CHECK-LABEL: func.func @words(
-// CHECK-NOT:     vector.contract
+// CHECK-NOT:     bf16_pairs
 func.func @words(%a: tensor<64x32xf32>, %b: tensor<5x64x32xbf16>, %c: tensor<32x32xf32>) -> tensor<32x32xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -260,17 +260,15 @@ def PosencTileInnerProductsPass
     scf.for ... {
       %c = scf.for %row = %c0 to %c16 step %c4 ... {
         scf.for %column = %c0 to %c32 step %c16 ... {
-          scf.for %k = %c0 to %c64 step %c1 iter_args(%acc = ...) {
-            linalg.generic ins(%ak, %bk : tensor<4x1xf32>, tensor<1x16xf32>)
-              outs(%acc : tensor<4x16xf32>) { arith.mulf, arith.addf }
-          }
+          posenc.tile_product floats ins(%ar, %bc : tensor<4x64xf32>, tensor<64x16xf32>)
+            sums(%cr : tensor<4x16xf32>)
         }
       }
     }
     ```
   }];
   let options = Posenc_ContractionOptions;
-  let dependentDialects = kTilingDialects # ["::mlir::vector::VectorDialect"];
+  let dependentDialects = kTilingDialects;
 }
 
 def PosencTileContractionsPass
@@ -281,8 +279,7 @@ def PosencTileContractionsPass
     Input: linalg contractions of floats with row, column and reduction
     dimensions. Output, as in BLIS: an `scf.forall` over cache blocks of rows and
     columns. In each, a block of the right-hand matrix is packed into panels, and
-    each register tile of rows is a loop over the reduction dimension around a
-    `linalg.generic` that updates the accumulator (the micro-kernel). Every
+    each register tile of rows is a `posenc.tile_product` (the micro-kernel). Every
     element is summed in the order of the reduction for all tile sizes; f16 and
     bf16 are accumulated in f32. Batch dimensions, and further row and column
     dimensions, become loops of the `scf.forall`; further reduction dimensions
@@ -291,14 +288,13 @@ def PosencTileContractionsPass
     contractions that are tiles already.
 
     With `bf16-dots`, for vectors of 64 bytes, bf16 matrices are packed as 32-bit
-    words of two elements, and a step of the loop is a `vector.contract` that
-    `posenc-lower-dots` lowers to bf16 dot products. The elements of a word are 32
+    words of two elements, for bf16 dot products. The elements of a word are 32
     apart in the reduction dimension: element j of each block of 64, and element
     j + 32.
 
-    With `bf16-tiles` too, register tiles have 32 rows and 32 columns, and a block of
-    the reduction of at most 256 elements is one `linalg.generic` over the words,
-    which `posenc-products-to-tiles` lowers to AMX.
+    With `bf16-tiles` too, register tiles have 32 rows and 32 columns, and blocks of
+    the reduction at most 256 elements, for AMX; rows of words end with zeros up to
+    a multiple of 16.
 
     With `product-peel`, the first block of the reduction is a loop of its own,
     whose register tiles start from the value of the `linalg.fill` that
@@ -314,10 +310,8 @@ def PosencTileContractionsPass
     %c = scf.forall (%panel) in (6) shared_outs(...) {
       %packed = tensor.insert_slice ... into ... : tensor<64x16xf32> into tensor<128x16xf32>
       scf.for %row = %c0 to %c64 step %c4 ... {
-        scf.for %k = %c0 to %c64 step %c1 iter_args(%acc = ...) {
-          linalg.generic ins(%ak, %bk : tensor<4x1xf32>, tensor<1x16xf32>)
-            outs(%acc : tensor<4x16xf32>) { arith.mulf, arith.addf }
-        }
+        posenc.tile_product floats ins(%ar, %p : tensor<4x64xf32>, tensor<64x16xf32>)
+          sums(%cr : tensor<4x16xf32>)
       }
     }
     ```
@@ -326,7 +320,7 @@ def PosencTileContractionsPass
     Option<"bf16Tiles", "bf16-tiles", "bool", "false",
            "Use AMX tiles for these dot products">
   ], Posenc_TuningOptions);
-  let dependentDialects = kTilingDialects # ["::mlir::vector::VectorDialect"];
+  let dependentDialects = kTilingDialects;
 }
 
 def PosencTileElementwisePass
@@ -406,8 +400,8 @@ def PosencVectorizeLinalgPass
     Input: linalg operations on tensors with at most 2048 elements of static size
     inside loops. Output: vector operations, by upstream's vectorizer;
     accumulators become vectors that loops carry; contractions of vectors become
-    outer products. Left alone: operations of dynamic size, operations outside of
-    loops, and contractions of bf16 pairs, which `posenc-lower-dots` lowers.
+    outer products. Left alone: operations of dynamic size, and operations outside
+    of loops.
 
     ```
     %r = linalg.square ins(%t : tensor<1x8xf32>) outs(%u : tensor<1x8xf32>)
@@ -425,30 +419,6 @@ def PosencVectorizeLinalgPass
                            "::mlir::tensor::TensorDialect",
                            "::mlir::ub::UBDialect",
                            "::mlir::vector::VectorDialect"];
-}
-
-def PosencLowerDotsPass
-    : InterfacePass<"posenc-lower-dots", "::mlir::FunctionOpInterface"> {
-  let summary = "Lower contractions of bf16 pairs to bf16 dot products";
-  let description = [{
-    Input: `vector.contract` of pairs of bf16 (rows x 2 and columns x 2) with an
-    f32 accumulator (rows x columns), where columns is a multiple of 16. Output:
-    one `x86vector.avx512.dot` for each row and 16 columns. The instruction
-    rounds like two fused multiply-adds, but treats subnormal numbers as zero.
-    Left alone: all other operations.
-
-    ```
-    %r = vector.contract ... %a, %b, %c : vector<1x2xbf16>, vector<16x2xbf16> into vector<1x16xf32>
-    ```
-    becomes
-    ```
-    %x = vector.bitcast ... : vector<16xi32> to vector<32xbf16>
-    %y = vector.bitcast ... : vector<16xi32> to vector<32xbf16>
-    %0 = x86vector.avx512.dot %acc, %x, %y : vector<32xbf16> -> vector<16xf32>
-    ```
-  }];
-  let dependentDialects = ["::mlir::vector::VectorDialect",
-                           "::mlir::x86vector::X86VectorDialect"];
 }
 
 #endif // POSENC_CODEGEN_LINALGPASSES_TD

@@ -226,34 +226,51 @@ def PosencVectorizeTilesPass
   ]);
 }
 
-def PosencProductsToTilesPass
-    : Pass<"posenc-products-to-tiles", "::mlir::func::FuncOp"> {
-  let summary = "Convert products of bf16 words on memrefs to AMX tiles";
+def PosencLowerTileProductsPass
+    : Pass<"posenc-lower-tile-products", "::mlir::func::FuncOp"> {
+  let summary = "Lower products on panels to the target's instructions";
   let description = [{
-    Input: `linalg.generic` on memrefs that adds products of words of two bf16, as
-    `posenc-tile-contractions` makes them with `bf16-tiles`: 32 rows and columns,
-    and at most 128 words, a multiple of 16. Output: `amx.tile_mulf`, with all sums
-    in tiles. If the number of words is dynamic, it selects code that is written
-    out for each. Left alone: all other operations.
+    Input: `posenc.tile_product` on tensors or memrefs. Output: the first of these
+    units computes a product.
+
+    - AMX (`bf16-tiles`): bf16 pairs, 32 rows and columns, and a depth that is
+      known to be a multiple of 16 words, on memrefs. The code is written out
+      for up to 128 words at a time.
+    - VDPBF16PS (`bf16-dots`): bf16 pairs, in vectors of 16 columns.
+    - Fused multiply-add: floats, with a static number of rows and columns.
+    - Otherwise, on every CPU: fused multiply-adds of the numbers of pairs, in
+      vectors if the sums are a vector, else as a `linalg.generic`.
+
+    Left alone: products on tensors that AMX computes; a second run after
+    bufferization lowers them.
 
     ```
-    linalg.generic ins(%a, %b : memref<32x16xi32, ...>, memref<16x32xi32, ...>)
-      outs(%c : memref<32x32xf32, ...>) { ... products of the halves of words ... }
+    %r = posenc.tile_product floats ins(%a, %b : tensor<1x?xf32>, tensor<?x16xf32>)
+      sums(%c : tensor<1x16xf32>)
     ```
     becomes
     ```
-    %0 = amx.tile_load %c[%c0, %c0] : memref<32x32xf32, ...> into !amx.tile<16x16xf32>
-    %1 = amx.tile_load %a[%c0, %c0] : memref<32x16xi32, ...> into !amx.tile<16x32xbf16>
-    %2 = amx.tile_load %b[%c0, %c0] : memref<16x32xi32, ...> into !amx.tile<16x32xbf16>
-    %3 = amx.tile_mulf %1, %2, %0 : ...
-    ... three other tiles ...
-    amx.tile_store %c[%c0, %c0], %3 : memref<32x32xf32, ...>, !amx.tile<16x16xf32>
+    %0 = vector.transfer_read %c[%c0, %c0] ... : tensor<1x16xf32>, vector<1x16xf32>
+    %1 = scf.for %k = %c0 to %depth step %c1 iter_args(%sums = %0) {
+      %2 = vector.transfer_read %a[%c0, %k] ... : tensor<1x?xf32>, vector<1x1xf32>
+      %3 = vector.transfer_read %b[%k, %c0] ... : tensor<?x16xf32>, vector<16xf32>
+      ... vector.extract, vector.broadcast, math.fma, vector.insert
+    }
+    %r = vector.transfer_write %1, %c[%c0, %c0] ... : vector<1x16xf32>, tensor<1x16xf32>
     ```
   }];
-  let dependentDialects = ["::mlir::amx::AMXDialect",
-                           "::mlir::arith::ArithDialect",
-                           "::mlir::memref::MemRefDialect",
-                           "::mlir::scf::SCFDialect"];
+  let options = [
+    Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
+           "Use the bf16 dot product (VDPBF16PS)">,
+    Option<"bf16Tiles", "bf16-tiles", "bool", /*default=*/"false",
+           "Use AMX tiles for bf16">
+  ];
+  let dependentDialects = [
+    "::mlir::amx::AMXDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::ub::UBDialect",
+    "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect"];
 }
 
 def ConvertPosencTablesToVectorPass

@@ -15,6 +15,7 @@ include "posenc/IR/ConvertPairingOp.td"
 include "posenc/IR/KvAppendOp.td"
 include "posenc/IR/RopeOps.td"
 include "posenc/IR/SinusoidalOp.td"
+include "posenc/IR/TileProductOp.td"
 include "posenc/IR/TurnsOp.td"
 
 #endif // POSENC_IR_POSENC_TD

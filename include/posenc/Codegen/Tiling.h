@@ -23,7 +23,7 @@ bool isVectorElement(Type type);
 bool computesVectors(linalg::LinalgOp op);
 
 /// Whether posenc-tile-contractions tiles the operation, a matrix product of
-/// floats that is summed in f32 or f64, or has made it for AMX.
+/// floats that is summed in f32 or f64.
 bool isTiledContraction(linalg::LinalgOp op);
 
 /// Whether posenc-tile-elementwise tiles the operation: it has no reduction

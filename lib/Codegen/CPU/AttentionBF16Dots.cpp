@@ -12,7 +12,6 @@
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -88,38 +87,12 @@ Value mlir::posenc::packWeights(ImplicitLocOpBuilder &builder,
                                   b.ori(b.shru(bits[0], b.i32(16)), bits[1]));
 }
 
-Value mlir::posenc::addBF16Dots(ImplicitLocOpBuilder &builder, Value a, Value b,
-                                Value sum) {
-  Location loc = builder.getLoc();
-  Type bf16 = builder.getBF16Type();
-  return x86vector::DotBF16Op::create(builder, sum.getType(), sum,
-                                      bitCast(builder, loc, a, bf16),
-                                      bitCast(builder, loc, b, bf16));
-}
-
-/// Returns the even and the odd elements of words as two vectors.
-static BF16Halves split(ImplicitLocOpBuilder &builder, Value words) {
-  Location loc = builder.getLoc();
-  return splitBF16(builder, loc,
-                   bitCast(builder, loc, words, builder.getBF16Type()));
-}
-
-Value mlir::posenc::addSeenBF16Dots(ImplicitLocOpBuilder &builder, Value values,
-                                    Value weights, Value sum) {
-  BF16Halves x = split(builder, values), w = split(builder, weights);
-  ElementwiseBuilder b(builder, builder.getLoc(), sum);
-  for (auto [value, weight] : {std::pair(x.odd, w.odd), {x.even, w.even}}) {
-    Value isOut = arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ,
-                                        weight, b.f32(0));
-    sum = b.select(isOut, sum, b.fma(value, weight, sum));
-  }
-  return sum;
-}
-
 Value mlir::posenc::addUnsafePairs(ImplicitLocOpBuilder &builder, Value words,
                                    Value sum) {
-  BF16Halves x = split(builder, words);
-  ElementwiseBuilder b(builder, builder.getLoc(), sum);
+  Location loc = builder.getLoc();
+  BF16Halves x = splitBF16(builder, loc,
+                           bitCast(builder, loc, words, builder.getBF16Type()));
+  ElementwiseBuilder b(builder, loc, sum);
   return b.fma(x.odd, b.f32(0), b.fma(x.even, b.f32(0), sum));
 }
 
@@ -144,7 +117,8 @@ void mlir::posenc::emitKeyPairs(ImplicitLocOpBuilder &builder,
   if (!rows.isPlain())
     rows.emitRow(builder, op.getKey(), at, code.dim, code.rows, zero, zero);
   int64_t words = code.dim / 2;
-  if (int64_t rest = words % code.tiles.lanes; code.tiles.hasBF16Tiles && rest > 0)
+  if (int64_t rest = words % code.tiles.lanes;
+      code.tiles.hasBF16Tiles && rest > 0)
     storeVector(builder, createSplat(builder, code.getVectorType(), 0),
                 code.keys, {row, createIndex(builder, words - rest)});
   forEachVector(

@@ -21,10 +21,6 @@
 // Buffers of words have the element type f32. The running sum adds the rounded
 // weights, so that results stay weighted means of values.
 //
-// The instruction adds the product of the odd elements first, then that of the
-// even ones. It rounds each sum to nearest even whatever MXCSR says; products
-// of bf16 are exact. It treats subnormal inputs and results as 0.
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef POSENC_LIB_CODEGEN_CPU_ATTENTIONBF16DOTS_H
@@ -42,11 +38,6 @@ SmallVector<Value> packPairs(ImplicitLocOpBuilder &builder,
 Value packWeights(ImplicitLocOpBuilder &builder,
                   MutableArrayRef<Value> weights);
 
-/// Returns `sum` plus the products of the pairs of two vectors of words.
-Value addBF16Dots(ImplicitLocOpBuilder &builder, Value a, Value b, Value sum);
-/// Like `addBF16Dots`, but leaves out pairs whose weight, in `weights`, is 0.
-Value addSeenBF16Dots(ImplicitLocOpBuilder &builder, Value values,
-                      Value weights, Value sum);
 /// Adds NaN to `sum` where an element of a word is infinite or NaN.
 Value addUnsafePairs(ImplicitLocOpBuilder &builder, Value words, Value sum);
 

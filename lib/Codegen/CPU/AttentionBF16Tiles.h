@@ -20,8 +20,8 @@
 #ifndef POSENC_LIB_CODEGEN_CPU_ATTENTIONBF16TILES_H
 #define POSENC_LIB_CODEGEN_CPU_ATTENTIONBF16TILES_H
 
+#include "AMXProducts.h"
 #include "AttentionCode.h"
-#include "TileProducts.h"
 
 namespace mlir::posenc {
 

@@ -20,42 +20,47 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Returns `sums` plus the products of `factors`, one for each key or column,
-/// and the vectors of a row of `panel`. `onlySeen` leaves out lanes whose
-/// vector is 0.
-static SmallVector<Value> addProducts(ImplicitLocOpBuilder &builder,
-                                      const AttentionCode &code,
-                                      ArrayRef<Value> factors, Value panel,
-                                      ArrayRef<Value> row, ValueRange sums,
-                                      bool onlySeen = false) {
-  VectorType type = code.getVectorType();
-  SmallVector<Value> vectors, result;
-  for (int64_t i = 0; i < code.tiles.vectors; ++i) {
-    SmallVector<Value> at(row);
-    at.push_back(createIndex(builder, i * code.tiles.lanes));
-    vectors.push_back(loadVector(builder, type, panel, at));
-  }
-  for (auto [number, factor] : llvm::enumerate(factors)) {
-    Value all = broadcast(builder, type, factor);
-    for (auto [i, vector] : llvm::enumerate(vectors)) {
-      Value before = sums[number * vectors.size() + i];
-      if (code.hasBF16Dots) {
-        result.push_back(onlySeen
-                             ? addSeenBF16Dots(builder, all, vector, before)
-                             : addBF16Dots(builder, all, vector, before));
-        continue;
-      }
-      Value sum = math::FmaOp::create(builder, all, vector, before);
-      if (onlySeen) {
-        Value isOut =
-            arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ, vector,
-                                  createSplat(builder, type, 0));
-        sum = arith::SelectOp::create(builder, isOut, before, sum);
-      }
-      result.push_back(sum);
-    }
-  }
-  return result;
+/// Returns rows [row, row + numRows) and columns [column, column + numColumns)
+/// of a buffer, whose dimensions before those are at `outer`.
+static Value createPanel(ImplicitLocOpBuilder &builder, Value memory,
+                         ArrayRef<Value> outer, OpFoldResult row,
+                         OpFoldResult numRows, OpFoldResult column,
+                         OpFoldResult numColumns) {
+  OpFoldResult one = builder.getIndexAttr(1);
+  SmallVector<OpFoldResult> offsets(outer), sizes(outer.size(), one);
+  offsets.append({row, column});
+  sizes.append({numRows, numColumns});
+  SmallVector<OpFoldResult> strides(sizes.size(), one);
+  SmallVector<int64_t> shape;
+  for (OpFoldResult size : {numRows, numColumns})
+    shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+  auto type = cast<MemRefType>(memref::SubViewOp::inferRankReducedResultType(
+      shape, cast<MemRefType>(memory.getType()), offsets, sizes, strides));
+  return memref::SubViewOp::create(builder, type, memory, offsets, sizes,
+                                   strides);
+}
+
+/// Returns the product of two panels, a register tile of `numRows` rows, as
+/// vectors: those of the first row, then those of the next one.
+static SmallVector<Value> emitProduct(ImplicitLocOpBuilder &builder,
+                                      const AttentionCode &code, Value a,
+                                      Value b, int64_t numRows, bool transposed,
+                                      bool skipsZeros) {
+  const AttentionTiles &tiles = code.tiles;
+  auto type = VectorType::get({numRows, tiles.vectors, tiles.lanes},
+                              builder.getF32Type());
+  Value product =
+      TileProductOp::create(builder, a, b, createSplat(builder, type, 0),
+                            code.hasBF16Dots ? ProductElements::BF16Pairs
+                                             : ProductElements::Floats,
+                            transposed, skipsZeros)
+          .getResult();
+  SmallVector<Value> vectors;
+  for (int64_t row = 0; row < numRows; ++row)
+    for (int64_t i = 0; i < tiles.vectors; ++i)
+      vectors.push_back(vector::ExtractOp::create(builder, product,
+                                                  ArrayRef<int64_t>{row, i}));
+  return vectors;
 }
 
 SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
@@ -64,8 +69,6 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
                                             bool isPartial, bool appliesWhere) {
   const AttentionTiles &tiles = code.tiles;
   VectorType type = code.getVectorType();
-  Value zero = createIndex(builder, 0);
-  Value none = createSplat(builder, type, 0);
   Base2Softmax softmax(builder, builder.getLoc(), type);
   SmallVector<Value> rowMax;
   for (int64_t i = 0; i < tiles.vectors; ++i)
@@ -85,17 +88,16 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
               loadVector(builder, type, code.scores,
                          {key, createIndex(builder, i * tiles.lanes)}));
     } else {
-      SmallVector<Value> start(tiles.scoreRows * tiles.vectors, none);
-      scores = createLoop(
-          builder, zero, createIndex(builder, code.dim / code.getDotWidth()), 1,
-          start, [&](Value d, ValueRange sums) {
-            SmallVector<Value> keys;
-            for (Value key : rows)
-              keys.push_back(memref::LoadOp::create(builder, code.keys,
-                                                    ValueRange{key, d}));
-            return addProducts(builder, code, keys, code.queries,
-                               {block.queryTile, d}, sums);
-          });
+      OpFoldResult first = builder.getIndexAttr(0),
+                   depth = builder.getIndexAttr(code.dim / code.getDotWidth());
+      Value keys =
+          createPanel(builder, code.keys, {}, row,
+                      builder.getIndexAttr(tiles.scoreRows), first, depth);
+      Value queries =
+          createPanel(builder, code.queries, block.queryTile, first, depth,
+                      first, builder.getIndexAttr(tiles.getQueryTile()));
+      scores = emitProduct(builder, code, keys, queries, tiles.scoreRows,
+                           /*transposed=*/false, /*skipsZeros=*/false);
     }
     SmallVector<Value> products(scores);
     emitMasks(builder, code, block, row, isPartial, appliesWhere, scores);
@@ -156,25 +158,23 @@ static void emitColumns(ImplicitLocOpBuilder &builder,
                         int64_t numColumns) {
   const AttentionTiles &tiles = code.tiles;
   VectorType type = code.getVectorType();
-  // Each tile's sum starts at 0, so the rounding error grows with the number of
-  // tiles, not of keys.
-  SmallVector<Value> start(numColumns * tiles.vectors,
-                           createSplat(builder, type, 0));
   SmallVector<Value> columns;
   for (int64_t i = 0; i < numColumns; ++i)
     columns.push_back(addIndex(builder, d, i));
   Value pair = createIndex(builder, code.getDotWidth());
   Value from = builder.createOrFold<arith::DivUIOp>(block.firstRow, pair);
   Value end = builder.createOrFold<arith::CeilDivUIOp>(block.endRow, pair);
-  ValueRange sums = createLoop(
-      builder, from, end, 1, start, [&](Value row, ValueRange before) {
-        SmallVector<Value> values;
-        for (Value column : columns)
-          values.push_back(memref::LoadOp::create(builder, code.values,
-                                                  ValueRange{row, column}));
-        return addProducts(builder, code, values, code.scores, {row}, before,
-                           onlySeen);
-      });
+  Value count = subIndex(builder, end, from);
+  Value values = createPanel(builder, code.values, {}, from, count, d,
+                             builder.getIndexAttr(numColumns));
+  Value weights = createPanel(builder, code.scores, {}, from, count,
+                              builder.getIndexAttr(0),
+                              builder.getIndexAttr(tiles.getQueryTile()));
+  // Each tile's sum starts at 0, so the rounding error grows with the number of
+  // tiles, not of keys.
+  SmallVector<Value> sums =
+      emitProduct(builder, code, values, weights, numColumns,
+                  /*transposed=*/true, /*skipsZeros=*/onlySeen);
   for (auto [number, sum] : llvm::enumerate(sums)) {
     int64_t vector = number % tiles.vectors;
     SmallVector<Value> at{block.queryTile, columns[number / tiles.vectors],

@@ -25,7 +25,6 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -217,48 +216,4 @@ Value mlir::posenc::packDotWords(OpBuilder &builder, Location loc, Value matrix,
                                  int64_t multiple) {
   return WordPacker(builder, loc, matrix, depthDim, depth, wordsDim, multiple)
       .pack(destination);
-}
-
-Value mlir::posenc::addDots(OpBuilder &builder, Location loc, Value tile,
-                            Value left, bool leftSwapped, Value firstRow,
-                            Value panel, Value word) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  auto read = [&](VectorType vector, Value tensor, ValueRange at) -> Value {
-    SmallVector<bool> inBounds(vector.getRank(), true);
-    return vector::TransferReadOp::create(builder, loc, vector, tensor, at,
-                                          /*padding=*/std::nullopt, inBounds);
-  };
-  // Reinterprets `count` i32 words as count x 2 bf16.
-  auto split = [&](Value words, int64_t count) -> Value {
-    Value rows = vector::ShapeCastOp::create(
-        builder, loc, VectorType::get({count, 1}, builder.getI32Type()), words);
-    return vector::BitCastOp::create(
-        builder, loc, VectorType::get({count, 2}, builder.getBF16Type()), rows);
-  };
-  SmallVector<int64_t> shape{rows, 1};
-  SmallVector<Value> at{firstRow, word};
-  if (leftSwapped) {
-    std::swap(shape[0], shape[1]);
-    std::swap(at[0], at[1]);
-  }
-  Value rowWords = read(VectorType::get(shape, builder.getI32Type()), left, at);
-  Value columnWords = read(VectorType::get({columns}, builder.getI32Type()),
-                           panel, {word, zero});
-  Value sums = read(VectorType::get({rows, columns}, builder.getF32Type()),
-                    tile, {zero, zero});
-  AffineExpr m = builder.getAffineDimExpr(0), n = builder.getAffineDimExpr(1),
-             p = builder.getAffineDimExpr(2);
-  SmallVector<SmallVector<AffineExpr>> maps{{m, p}, {n, p}, {m, n}};
-  using vector::IteratorType;
-  sums = vector::ContractionOp::create(
-      builder, loc, split(rowWords, rows), split(columnWords, columns), sums,
-      ArrayRef<ArrayRef<AffineExpr>>{maps[0], maps[1], maps[2]},
-      ArrayRef{IteratorType::parallel, IteratorType::parallel,
-               IteratorType::reduction});
-  SmallVector<bool> inBounds(2, true);
-  return vector::TransferWriteOp::create(builder, loc, sums, tile,
-                                         ValueRange{zero, zero}, inBounds)
-      .getResult();
 }

@@ -13,7 +13,7 @@
 //       pack the block of B into panels of columns             (L2)
 //       for panels                                             (L1)
 //         for register tiles of rows
-//           for k: one linalg.generic of rows x columns x 1    (registers)
+//           one posenc.tile_product of rows x columns x k      (registers)
 //
 // Every element of C is one sum in the order of k, which starts with the
 // initial value of C, whatever the tile sizes are. Partial tiles at the edges
@@ -25,6 +25,7 @@
 #include "ProductTiling.h"
 
 #include "posenc/IR/CreateGeneric.h"
+#include "posenc/IR/Posenc.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -375,59 +376,20 @@ Value ProductTiling::packPrepacked(Value panel, OpFoldResult depth) {
 Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
                              OpFoldResult firstRow, Value panel,
                              OpFoldResult depth) {
-  if (tiles.usesBF16Tiles) {
-    OpFoldResult words = getSteps(depth), zero = attr(0);
-    return createTileProduct(
-        b, loc, tile,
-        extract(left, {firstRow, zero}, {attr(tiles.rows), words}),
-        extract(panel, {zero, zero}, {words, attr(tiles.columns)}));
+  OpFoldResult steps = getSteps(depth), zero = attr(0);
+  SmallVector<OpFoldResult> offsets{firstRow, zero},
+      sizes{attr(tiles.rows), steps};
+  if (leftSwapped) {
+    std::swap(offsets[0], offsets[1]);
+    std::swap(sizes[0], sizes[1]);
   }
-  AffineExpr m = b.getAffineDimExpr(0), n = b.getAffineDimExpr(1),
-             k = b.getAffineDimExpr(2);
-  auto map = [&](ArrayRef<AffineExpr> results) {
-    return AffineMap::get(3, 0, results, b.getContext());
-  };
-  using utils::IteratorType;
-  auto loop = scf::ForOp::create(
-      b, loc, constant(0), toValue(getSteps(depth)), constant(1), tile,
-      [&](OpBuilder &, Location, Value at, ValueRange state) {
-        if (tiles.usesBF16Dots) {
-          scf::YieldOp::create(b, loc,
-                               addDots(b, loc, state[0], left,
-                                       /*leftSwapped=*/false, toValue(firstRow),
-                                       panel, at));
-          return;
-        }
-        SmallVector<OpFoldResult> offsets{firstRow, at},
-            sizes{attr(tiles.rows), attr(1)};
-        if (leftSwapped) {
-          std::swap(offsets[0], offsets[1]);
-          std::swap(sizes[0], sizes[1]);
-        }
-        Value rows = extract(left, offsets, sizes);
-        Value columns =
-            extract(panel, {at, attr(0)}, {attr(1), attr(tiles.columns)});
-        if (getElementTypeOrSelf(columns.getType()) != sum)
-          columns =
-              convert(columns, /*swapped=*/false,
-                      tensor::EmptyOp::create(
-                          b, loc, ArrayRef<int64_t>{1, tiles.columns}, sum));
-        Value next =
-            linalg::GenericOp::create(
-                b, loc, state[0].getType(), ValueRange{rows, columns}, state[0],
-                ArrayRef{leftSwapped ? map({k, m}) : map({m, k}), map({k, n}),
-                         map({m, n})},
-                ArrayRef{IteratorType::parallel, IteratorType::parallel,
-                         IteratorType::reduction},
-                [&](OpBuilder &nested, Location l, ValueRange args) {
-                  Value x = arith::MulFOp::create(nested, l, args[0], args[1]);
-                  x = arith::AddFOp::create(nested, l, args[2], x);
-                  linalg::YieldOp::create(nested, l, x);
-                })
-                .getResult(0);
-        scf::YieldOp::create(b, loc, next);
-      });
-  return loop.getResult(0);
+  return TileProductOp::create(
+             b, loc, extract(left, offsets, sizes),
+             extract(panel, {zero, zero}, {steps, attr(tiles.columns)}), tile,
+             tiles.usesBF16Dots ? ProductElements::BF16Pairs
+                                : ProductElements::Floats,
+             leftSwapped)
+      .getResult();
 }
 
 Value ProductTiling::startTile(Value tile) {

@@ -40,8 +40,7 @@ struct ContractionTiles {
   /// Whether the product uses bf16 dot products (VDPBF16PS): both matrices are
   /// bf16 and are copied as 32-bit words of two elements along k.
   bool usesBF16Dots = false;
-  /// Whether AMX tiles compute these dot products: a register tile is a
-  /// createTileProduct.
+  /// Whether AMX tiles compute these dot products.
   bool usesBF16Tiles = false;
   /// The number of words of a row is a multiple of this number.
   int64_t getWordMultiple() const { return usesBF16Tiles ? kTileWords : 1; }
@@ -100,23 +99,6 @@ OpFoldResult getNumDotWords(OpBuilder &builder, Location loc,
 Value packDotWords(OpBuilder &builder, Location loc, Value matrix,
                    unsigned depthDim, OpFoldResult depth, Value destination,
                    unsigned wordsDim, int64_t multiple = 1);
-
-/// Adds the dot products of word `word` of each row of `left` (rows x words, or
-/// words x rows if `leftSwapped`) and of each column of `panel` (words x
-/// columns) to `tile` (rows x columns of f32), and returns the new tile. The
-/// rows of the tile begin at `firstRow` of `left`.
-Value addDots(OpBuilder &builder, Location loc, Value tile, Value left,
-              bool leftSwapped, Value firstRow, Value panel, Value word);
-
-/// Adds the dot products of all words of the rows of `left` (rows x words) and
-/// of the columns of `panel` (words x columns) to `tile` by one linalg.generic,
-/// which isTileProduct() recognizes, and returns the new tile. The number of
-/// words is a multiple of kTileWords.
-Value createTileProduct(OpBuilder &builder, Location loc, Value tile,
-                        Value left, Value panel);
-
-/// Whether the operation is one that createTileProduct() has made.
-bool isTileProduct(linalg::LinalgOp op);
 
 /// Emits the tiled product at the rewriter's insertion point. The result of the
 /// returned loop replaces that of the product.

@@ -149,7 +149,7 @@ static bool isContractionTile(linalg::LinalgOp op) {
 }
 
 bool mlir::posenc::isTiledContraction(linalg::LinalgOp op) {
-  return succeeded(getProduct(op)) || isTileProduct(op);
+  return succeeded(getProduct(op));
 }
 
 namespace {
@@ -195,7 +195,7 @@ private:
                       "{5}, {6}{7}",
                       tiles.blockRows, tiles.blockColumns, tiles.blockReduction,
                       tiles.rows, tiles.columns,
-                      tiles.usesBF16Tiles  ? "bf16 tiles"
+                      tiles.usesBF16Tiles  ? "AMX"
                       : tiles.usesBF16Dots ? "bf16 dot products"
                                            : "FMA",
                       product.panels ? "panels of the caller"

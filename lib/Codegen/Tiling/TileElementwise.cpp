@@ -22,6 +22,7 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
 #include "posenc/IR/KernelConfig.h"
+#include "posenc/IR/Posenc.h"
 #include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -32,7 +33,6 @@
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCTILEELEMENTWISEPASS
@@ -123,15 +123,16 @@ bool mlir::posenc::isTiledColumnReduction(linalg::LinalgOp op) {
          getLoops(op).has_value();
 }
 
-/// Whether the loop adds matrix products, or steps of a sum, to a register
+/// Whether the operation adds matrix products, or steps of a sum, to a register
 /// tile, its only result.
-static bool addsProducts(scf::ForOp loop) {
-  return loop && loop.getNumResults() == 1 &&
-         (llvm::any_of(loop.getOps<linalg::LinalgOp>(),
-                       [](linalg::LinalgOp op) {
-                         return isTiledContraction(op) || isSumStep(op);
-                       }) ||
-          !loop.getOps<vector::ContractionOp>().empty());
+static bool addsProducts(Operation *op) {
+  if (auto loop = dyn_cast_or_null<scf::ForOp>(op))
+    return loop.getNumResults() == 1 &&
+           llvm::any_of(loop.getOps<linalg::LinalgOp>(),
+                        [](linalg::LinalgOp op) {
+                          return isTiledContraction(op) || isSumStep(op);
+                        });
+  return isa_and_nonnull<TileProductOp>(op);
 }
 
 /// Whether the operation initializes or finishes a register tile of a matrix
@@ -140,14 +141,12 @@ static bool isRegisterTile(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics() ||
       llvm::any_of(op.getStaticLoopRanges(), ShapedType::isDynamic))
     return false;
-  if (llvm::any_of(op.getDpsInputs(), [](Value input) {
-        return addsProducts(input.getDefiningOp<scf::ForOp>());
+  if (llvm::any_of(op->getOperands(), [](Value operand) {
+        return addsProducts(operand.getDefiningOp());
       }))
     return true;
   return op->getNumResults() == 1 &&
-         llvm::any_of(op->getResult(0).getUsers(), [](Operation *user) {
-           return addsProducts(dyn_cast<scf::ForOp>(user));
-         });
+         llvm::any_of(op->getResult(0).getUsers(), addsProducts);
 }
 
 /// Tiles by `sizes`; 0 creates no loop. Returns the operation inside the loops.

@@ -19,6 +19,7 @@
 #include "posenc/Codegen/Tiling.h"
 #include "posenc/IR/CreateGeneric.h"
 #include "posenc/IR/KernelConfig.h"
+#include "posenc/IR/Posenc.h"
 #include "posenc/Transforms/Loops.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -27,7 +28,6 @@
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "mlir/Pass/PassManager.h"
@@ -319,7 +319,7 @@ Value MatrixCopies::copy(Value matrix, AffineMap map, bool swapped) {
 
 /// Returns the cheap elementwise operation that is the only user of the
 /// product, or null.
-static linalg::GenericOp findUser(linalg::LinalgOp op) {
+static linalg::GenericOp findUser(Operation *op) {
   if (!op->getResult(0).hasOneUse())
     return nullptr;
   OpOperand &use = *op->getResult(0).use_begin();
@@ -340,60 +340,21 @@ static linalg::GenericOp findUser(linalg::LinalgOp op) {
   return isCheap ? user : linalg::GenericOp();
 }
 
-/// Marks a linalg.generic over words of bf16 pairs, whose body is a placeholder
-/// (only its indexing counts), until `addWords` replaces its tiles.
-static constexpr StringLiteral kWordsAttrName = "words";
-
 /// Creates the product of the copied matrices.
-static linalg::GenericOp prepareProduct(RewriterBase &rewriter,
-                                        const Product &product,
-                                        bool usesBF16Dots) {
+static TileProductOp prepareProduct(RewriterBase &rewriter,
+                                    const Product &product, bool usesBF16Dots) {
   linalg::LinalgOp op = product.op;
-  SmallVector<AffineMap> maps{product.getMap(0), product.getMap(1),
-                              product.getMap(2)};
+  SmallVector<AffineMap> maps{product.getMap(0), product.getMap(1)};
   MatrixCopies copies(rewriter, product, usesBF16Dots);
   Value left = copies.prepare(product.getOperand(0), maps[0], std::nullopt);
   Value right = copies.prepare(product.getOperand(1), maps[1], product.k);
   rewriter.setInsertionPoint(op);
-  auto generic = linalg::GenericOp::create(
-      rewriter, op.getLoc(), op->getResultTypes(), ValueRange{left, right},
-      product.getOperand(2), maps, op.getIteratorTypesArray(),
-      [&](OpBuilder &b, Location l, ValueRange args) {
-        Value x = args[0], y = args[1], sum = args[2];
-        if (usesBF16Dots) {
-          x = arith::BitcastOp::create(b, l, sum.getType(), x);
-          y = arith::BitcastOp::create(b, l, sum.getType(), y);
-        }
-        Value added = arith::MulFOp::create(b, l, x, y);
-        linalg::YieldOp::create(
-            b, l, arith::AddFOp::create(b, l, sum, added).getResult());
-      });
-  if (usesBF16Dots)
-    generic->setAttr(kWordsAttrName, rewriter.getUnitAttr());
-  rewriter.replaceOp(op, generic.getResults());
-  return generic;
-}
-
-/// Replaces a register tile over words of bf16 pairs by a loop of dot products
-/// over the words.
-static void addWords(RewriterBase &rewriter, linalg::GenericOp tile) {
-  Location loc = tile.getLoc();
-  rewriter.setInsertionPoint(tile);
-  Value left = tile.getInputs()[0], right = tile.getInputs()[1];
-  // The first dimension of the result is the tile's rows.
-  SmallVector<AffineMap> maps = tile.getIndexingMapsArray();
-  bool leftSwapped = maps[0].getResult(0) != maps[2].getResult(0);
-  Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
-  Value one = arith::ConstantIndexOp::create(rewriter, loc, 1);
-  Value count = rewriter.createOrFold<tensor::DimOp>(loc, right, 0);
-  auto loop = scf::ForOp::create(
-      rewriter, loc, zero, count, one, tile.getOutputs().front(),
-      [&](OpBuilder &b, Location l, Value word, ValueRange state) {
-        Value next =
-            addDots(b, l, state[0], left, leftSwapped, zero, right, word);
-        scf::YieldOp::create(b, l, next);
-      });
-  rewriter.replaceOp(tile, loop.getResults());
+  auto tile = TileProductOp::create(
+      rewriter, op.getLoc(), left, right, product.getOperand(2),
+      usesBF16Dots ? ProductElements::BF16Pairs : ProductElements::Floats,
+      /*transposed=*/maps[0].getDimPosition(0) == product.k);
+  rewriter.replaceOp(op, tile.getResult());
+  return tile;
 }
 
 namespace {
@@ -419,13 +380,6 @@ struct TileInnerProducts final
     canonicalization.addPass(createCanonicalizerPass());
     if (failed(runPipeline(canonicalization, getOperation())))
       return signalPassFailure();
-    SmallVector<linalg::GenericOp> tiles;
-    getOperation()->walk([&](linalg::GenericOp op) {
-      if (op->hasAttr(kWordsAttrName))
-        tiles.push_back(op);
-    });
-    for (linalg::GenericOp tile : tiles)
-      addWords(rewriter, tile);
   }
 
 private:
@@ -499,22 +453,19 @@ LogicalResult TileInnerProducts::tileOne(RewriterBase &rewriter,
     return success();
   SmallVector<int64_t> ranges = *getBounds(product.op, product);
   bool usesBF16Dots = canUseBF16Dots(rewriter, product, ranges);
-  linalg::GenericOp op = prepareProduct(rewriter, product, usesBF16Dots);
+  TileProductOp op = prepareProduct(rewriter, product, usesBF16Dots);
   linalg::GenericOp user = findUser(op);
 
   int64_t columns = 16 * int64_t{vectorBytes} / result.getIntOrFloatBitWidth();
-  SmallVector<int64_t> sizes(op.getNumLoops(), 0);
-  sizes[product.m] = getRows(ranges[product.m]);
-  sizes[product.n] = std::min(columns, ranges[product.n]);
-  linalg::GenericOp root = user ? user : op;
+  SmallVector<int64_t> sizes{getRows(ranges[product.m]),
+                             std::min(columns, ranges[product.n]), 0};
+  Operation *root = op;
   if (user) {
-    AffineMap userMap =
-        user.getMatchingIndexingMap(&*op->getResult(0).use_begin());
-    AffineMap resultMap = product.getMap(2);
+    root = user;
+    AffineMap map = user.getMatchingIndexingMap(&*op->getResult(0).use_begin());
     SmallVector<int64_t> userSizes(2, 0);
     for (unsigned dim = 0; dim < 2; ++dim)
-      userSizes[userMap.getDimPosition(dim)] =
-          sizes[resultMap.getDimPosition(dim)];
+      userSizes[map.getDimPosition(dim)] = sizes[dim];
     sizes = userSizes;
   }
   scf::SCFTileAndFuseOptions options;
@@ -531,7 +482,7 @@ LogicalResult TileInnerProducts::tileOne(RewriterBase &rewriter,
   rewriter.setInsertionPoint(root);
   FailureOr<scf::SCFTileAndFuseResult> tiled =
       scf::tileConsumerAndFuseProducersUsingSCF(
-          rewriter, cast<TilingInterface>(root.getOperation()), options);
+          rewriter, cast<TilingInterface>(root), options);
   if (failed(tiled))
     return success();
   for (OpResult old : root->getResults())
@@ -540,23 +491,6 @@ LogicalResult TileInnerProducts::tileOne(RewriterBase &rewriter,
   if (user && op->use_empty())
     rewriter.eraseOp(op);
 
-  for (Operation *inner : tiled->tiledAndFusedOps) {
-    auto tile = dyn_cast<linalg::GenericOp>(inner);
-    if (!tile || tile.getNumReductionLoops() == 0)
-      continue;
-    if (usesBF16Dots)
-      continue;
-    SmallVector<int64_t> steps(tile.getNumLoops(), 0);
-    steps[product.k] = 1;
-    scf::SCFTilingOptions loop;
-    loop.setTileSizes(getAsIndexOpFoldResult(op->getContext(), steps));
-    rewriter.setInsertionPoint(tile);
-    FailureOr<scf::SCFTilingResult> sum = scf::tileUsingSCF(
-        rewriter, cast<TilingInterface>(tile.getOperation()), loop);
-    if (failed(sum))
-      return tile.emitOpError("cannot be tiled");
-    rewriter.replaceOp(tile, sum->replacements);
-  }
   for (LoopLikeOpInterface loop : llvm::reverse(tiled->loops))
     makeWhole(rewriter, cast<scf::ForOp>(loop.getOperation()));
   return success();

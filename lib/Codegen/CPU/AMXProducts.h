@@ -1,5 +1,4 @@
-//===- TileProducts.h - products with AMX tiles ------------------*- C++
-//-*-===//
+//===- AMXProducts.h - tile products by AMX ---------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,8 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef POSENC_LIB_CODEGEN_CPU_TILEPRODUCTS_H
-#define POSENC_LIB_CODEGEN_CPU_TILEPRODUCTS_H
+#ifndef POSENC_LIB_CODEGEN_CPU_AMXPRODUCTS_H
+#define POSENC_LIB_CODEGEN_CPU_AMXPRODUCTS_H
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -58,4 +57,4 @@ void emitForCount(ImplicitLocOpBuilder &builder, Value count, int64_t most,
 
 } // namespace mlir::posenc
 
-#endif // POSENC_LIB_CODEGEN_CPU_TILEPRODUCTS_H
+#endif // POSENC_LIB_CODEGEN_CPU_AMXPRODUCTS_H

@@ -1,0 +1,179 @@
+//===- AMXProducts.cpp - tile products by AMX -----------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AMXProducts.h"
+#include "TileProductUnits.h"
+
+#include "posenc/IR/IndexArithmetic.h"
+
+#include "mlir/Dialect/AMX/AMXDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+SmallVector<Value> TilePlace::at(ImplicitLocOpBuilder &builder, int64_t rows,
+                                 int64_t columns) const {
+  SmallVector<Value> indices(outer);
+  indices.push_back(addIndex(builder, row, rows));
+  indices.push_back(addIndex(builder, column, columns));
+  return indices;
+}
+
+static Value loadWords(ImplicitLocOpBuilder &builder, const TilePlace &place,
+                       int64_t row, int64_t column) {
+  auto type =
+      amx::TileType::get({kTileRows, 2 * kTileRows}, builder.getBF16Type());
+  return amx::TileLoadOp::create(builder, type, place.memory,
+                                 place.at(builder, row, column));
+}
+
+void mlir::posenc::emitTileProducts(ImplicitLocOpBuilder &builder,
+                                    const TilePlace &a, const TilePlace &b,
+                                    const TilePlace &result,
+                                    const TileSizes &sizes, bool accumulates) {
+  auto sumType =
+      amx::TileType::get({kTileRows, kTileRows}, builder.getF32Type());
+  SmallVector<SmallVector<Value>> places;
+  SmallVector<Value> sums;
+  for (int64_t i = 0; i < sizes.rows; i += kTileRows)
+    for (int64_t j = 0; j < sizes.columns; j += kTileRows) {
+      places.push_back(result.at(builder, i, j));
+      sums.push_back(accumulates
+                         ? Value(amx::TileLoadOp::create(
+                               builder, sumType, result.memory, places.back()))
+                         : Value(amx::TileZeroOp::create(builder, sumType)));
+    }
+  for (int64_t k = 0; k < sizes.depth; k += kTileRows) {
+    SmallVector<Value> right;
+    for (int64_t j = 0; j < sizes.columns; j += kTileRows)
+      right.push_back(loadWords(builder, b, k, j));
+    Value *sum = sums.begin();
+    for (int64_t i = 0; i < sizes.rows; i += kTileRows) {
+      Value left = loadWords(builder, a, i, k);
+      for (Value column : right) {
+        *sum = amx::TileMulFOp::create(builder, sumType, left, column, *sum);
+        ++sum;
+      }
+    }
+  }
+  for (auto [place, sum] : llvm::zip_equal(places, sums))
+    amx::TileStoreOp::create(builder, result.memory, place, sum);
+}
+
+void mlir::posenc::emitForCount(ImplicitLocOpBuilder &builder, Value count,
+                                int64_t most,
+                                function_ref<void(int64_t)> body) {
+  auto cases = llvm::to_vector(llvm::seq_inclusive<int64_t>(1, most));
+  OpBuilder::InsertionGuard guard(builder);
+  auto choice = scf::IndexSwitchOp::create(builder, TypeRange(), count, cases,
+                                           cases.size());
+  for (auto [region, number] :
+       llvm::zip_equal(choice.getCaseRegions(), cases)) {
+    builder.setInsertionPointToStart(&region.emplaceBlock());
+    body(number);
+    scf::YieldOp::create(builder);
+  }
+  builder.setInsertionPointToStart(&choice.getDefaultRegion().emplaceBlock());
+  scf::YieldOp::create(builder);
+}
+
+//===----------------------------------------------------------------------===//
+// The unit
+//===----------------------------------------------------------------------===//
+
+/// The most words of a row of which the products are written out at once.
+static constexpr int64_t kMaxTileWords = 128;
+
+/// Returns the depth if it is known: a constant, or the size of a slice.
+static OpFoldResult findDepth(TileProductOp op) {
+  if (int64_t depth = op.getDepth(); !ShapedType::isDynamic(depth))
+    return IntegerAttr::get(IndexType::get(op.getContext()), depth);
+  Operation *slice = op.getB().getDefiningOp();
+  auto view = dyn_cast_or_null<OffsetSizeAndStrideOpInterface>(slice);
+  if (!view || !isa<memref::SubViewOp, tensor::ExtractSliceOp>(slice))
+    return {};
+  llvm::SmallBitVector dropped =
+      isa<memref::SubViewOp>(slice)
+          ? cast<memref::SubViewOp>(slice).getDroppedDims()
+          : cast<tensor::ExtractSliceOp>(slice).getDroppedDims();
+  for (auto [dim, size] : llvm::enumerate(view.getMixedSizes()))
+    if (!dropped.test(dim))
+      return size;
+  return {};
+}
+
+/// Whether the depth is a multiple of the words of a tile.
+static bool hasWholeTiles(TileProductOp op) {
+  OpFoldResult depth = findDepth(op);
+  if (!depth)
+    return false;
+  if (std::optional<int64_t> words = getConstantIntValue(depth))
+    return *words % kTileRows == 0;
+  auto apply = cast<Value>(depth).getDefiningOp<affine::AffineApplyOp>();
+  return apply && apply.getAffineMap().getResult(0).isMultipleOf(kTileRows);
+}
+
+namespace {
+struct AMXUnit {
+  static bool computes(TileProductOp op, const ProductTarget &target);
+  static void lower(RewriterBase &rewriter, TileProductOp op);
+};
+} // namespace
+
+bool AMXUnit::computes(TileProductOp op, const ProductTarget &target) {
+  if (!target.hasBF16Tiles || op.getElements() != ProductElements::BF16Pairs ||
+      op.getTransposed() || op.getSkipsZeros() || op.hasVectorSums())
+    return false;
+  auto hasContiguousRows = [](Type type) {
+    auto memref = dyn_cast<MemRefType>(type);
+    return !memref || memref.isLastDimUnitStride();
+  };
+  return llvm::all_of(op->getOperandTypes(), hasContiguousRows) &&
+         op.getNumRows() == 2 * kTileRows &&
+         op.getNumColumns() == 2 * kTileRows && hasWholeTiles(op);
+}
+
+void AMXUnit::lower(RewriterBase &rewriter, TileProductOp op) {
+  rewriter.setInsertionPoint(op);
+  ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
+  Value zero = createIndex(builder, 0);
+  // Emits the products of `count` words from the word `first` on.
+  auto emit = [&](Value first, int64_t count) {
+    TileSizes sizes{op.getNumRows(), op.getNumColumns(), count};
+    emitTileProducts(
+        builder, {op.getA(), {}, zero, first}, {op.getB(), {}, first, zero},
+        {op.getSums(), {}, zero, zero}, sizes, /*accumulates=*/true);
+  };
+  int64_t depth = op.getDepth();
+  if (!ShapedType::isDynamic(depth)) {
+    for (int64_t first = 0; first < depth; first += kMaxTileWords)
+      emit(createIndex(builder, first), std::min(kMaxTileWords, depth - first));
+    return rewriter.eraseOp(op);
+  }
+  Value end = builder.createOrFold<memref::DimOp>(op.getB(), zero);
+  auto loop = scf::ForOp::create(builder, zero, end,
+                                 createIndex(builder, kMaxTileWords));
+  builder.setInsertionPointToStart(loop.getBody());
+  Value first = loop.getInductionVar();
+  Value words = minIndex(builder, subIndex(builder, end, first),
+                         createIndex(builder, kMaxTileWords));
+  Value tiles =
+      arith::DivUIOp::create(builder, words, createIndex(builder, kTileRows));
+  emitForCount(builder, tiles, kMaxTileWords / kTileRows,
+               [&](int64_t count) { emit(first, count * kTileRows); });
+  rewriter.eraseOp(op);
+}
+
+ProductUnit mlir::posenc::getAMXUnit() {
+  return {AMXUnit::computes, AMXUnit::lower, /*needsMemory=*/true};
+}

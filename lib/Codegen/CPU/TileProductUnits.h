@@ -1,0 +1,76 @@
+//===- TileProductUnits.h - units that compute tile products ----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each unit is one file and one row of the table in LowerTileProducts.cpp. Two
+// loops serve all units that keep their sums in vectors: `lowerInTile` for sums
+// in a tensor or memref, and `lowerInRegisters` for sums that are a vector.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_CPU_TILEPRODUCTUNITS_H
+#define POSENC_LIB_CODEGEN_CPU_TILEPRODUCTUNITS_H
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::posenc {
+
+/// The options of posenc-lower-tile-products.
+struct ProductTarget {
+  /// Whether the target has the bf16 dot product (VDPBF16PS), and AMX-BF16.
+  bool hasBF16Dots = false, hasBF16Tiles = false;
+};
+
+/// A unit that multiplies.
+struct ProductUnit {
+  /// Whether the unit computes the product. Does not change the IR.
+  bool (*computes)(TileProductOp op, const ProductTarget &target);
+  /// Replaces the product, for which `computes` holds.
+  void (*lower)(RewriterBase &rewriter, TileProductOp op);
+  /// Whether the unit loads panels and sums from memory, so that products on
+  /// tensors have to wait for bufferization.
+  bool needsMemory = false;
+};
+
+ProductUnit getAMXUnit();
+ProductUnit getBF16DotUnit();
+ProductUnit getFMAUnit();
+/// Computes all products on every CPU.
+ProductUnit getPortableUnit();
+
+/// Whether a register tile of vectors can hold the sums of the product, and
+/// vectors its panels.
+bool fitsInVectors(TileProductOp op);
+
+/// Emits a loop over the depth of a product whose sums are a tensor or memref;
+/// the loop carries the sums as one vector. `step` returns the sums plus the
+/// products of a column of A (rows x 1, or 1 x rows if transposed) and a row of
+/// B (columns).
+void lowerInTile(RewriterBase &rewriter, TileProductOp op,
+                 function_ref<Value(ImplicitLocOpBuilder &builder, Value column,
+                                    Value row, Value sums)>
+                     step);
+
+/// Emits a loop over the depth of a product whose sums are a vector; the loop
+/// carries one vector of lanes each. `step` returns `sum` plus the products of
+/// an element of A, in all lanes, and a vector of B.
+void lowerInRegisters(RewriterBase &rewriter, TileProductOp op,
+                      function_ref<Value(ImplicitLocOpBuilder &builder,
+                                         Value factor, Value vector, Value sum)>
+                          step);
+
+/// Returns `sum` + a * b by a fused multiply-add, or, if `skipsZeros`, `sum`
+/// where b is 0. All are scalars or vectors of the same type.
+Value addFMA(ImplicitLocOpBuilder &builder, Value a, Value b, Value sum,
+             bool skipsZeros);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_CPU_TILEPRODUCTUNITS_H
