@@ -14,7 +14,7 @@
 #                   [ROTATION <kind>] [CAUSAL <kind>]
 #                   [KERNELS <function>...] [THREADS none] [TUNING <file>]
 #                   [STACK_LIMIT <bytes>] [RAISE yes|no] [ASSERT check|drop]
-#                   [REPORT <file.html>])
+#                   [WEIGHTS file|embed] [REPORT <file.html>])
 #
 # Adds the imported library NAME, which is compiled from INPUT with
 # posenc-compile, and again when INPUT, TUNING or the compiler changes. Targets
@@ -23,7 +23,7 @@
 # version at load time.
 function(posenc_add_kernel name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;QK_NORM;LSE"
-    "INPUT;DTYPE;PAIRING;K_CACHE;CACHE_DTYPE;CACHE_SCALES;DECODE_TOKENS;ROPE_LENGTH;INDEX_TYPE;ROTATION;CAUSAL;THREADS;TUNING;STACK_LIMIT;RAISE;ASSERT;REPORT"
+    "INPUT;DTYPE;PAIRING;K_CACHE;CACHE_DTYPE;CACHE_SCALES;DECODE_TOKENS;ROPE_LENGTH;INDEX_TYPE;ROTATION;CAUSAL;THREADS;TUNING;STACK_LIMIT;RAISE;ASSERT;WEIGHTS;REPORT"
     "TARGETS;KERNELS")
   if(ARG_UNPARSED_ARGUMENTS OR ARG_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "posenc_add_kernel(${name}): unexpected "
@@ -60,7 +60,7 @@ function(posenc_add_kernel name)
     list(APPEND options "--kernels=${kernel}")
   endforeach()
   foreach(option DTYPE PAIRING K_CACHE CACHE_DTYPE CACHE_SCALES DECODE_TOKENS
-          ROPE_LENGTH INDEX_TYPE ROTATION CAUSAL THREADS STACK_LIMIT RAISE ASSERT)
+          ROPE_LENGTH INDEX_TYPE ROTATION CAUSAL THREADS STACK_LIMIT RAISE ASSERT WEIGHTS)
     if(DEFINED ARG_${option})
       string(TOLOWER ${option} flag)
       string(REPLACE "_" "-" flag ${flag})

@@ -154,6 +154,20 @@ void LIB_set_parallel_for(
 
 )";
 
+/// Used if the library has weights in a file; `FILE` stands for its name.
+static constexpr llvm::StringLiteral kWeightsFunction =
+    R"(/* Maps the file of the library's weights for reading, which is called
+ * FILE
+ * The path is that of the file, or that of its folder with a final slash. NULL
+ * stands for the folder of the file that this code is in, or for the file that
+ * is open already; to open another one then is an error. Returns 0, or 15 and a
+ * message in err, a buffer of errlen bytes (or NULL and 0). Any threads may call
+ * it, before they call functions that read weights. The file must not change
+ * while the library is in use: replace it by renaming another one. */
+int32_t LIB_weights_open(const char *path, char *err, size_t errlen);
+
+)";
+
 static void print(raw_ostream &os, StringRef text, StringRef prefix) {
   std::string result = text.str();
   auto replace = [&](StringRef from, StringRef to) {
@@ -284,6 +298,9 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
   if (kernel.stackBytes)
     os << " *   needs " << *kernel.stackBytes
        << " bytes of stack on each thread that runs it\n";
+  if (kernel.hasWeights)
+    os << " *   reads weights, which "
+       << getEntrySymbol(prefix, kWeightsOpenName) << " opens\n";
   if (kernel.hasWorkspace)
     os << " *   takes a workspace of at least " << prefix << "_" << name
        << kWorkspaceSuffix
@@ -337,6 +354,17 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
   os << "\n";
 }
 
+/// Declares the function that opens the weights.
+static void printWeightsFunction(raw_ostream &os, StringRef prefix,
+                                 StringRef weights) {
+  auto [before, after] = StringRef(kWeightsFunction).split("FILE");
+  print(os, before, prefix);
+  // A name may have any characters.
+  for (char c : weights)
+    os << (llvm::isPrint(c) && c != '*' ? c : '?');
+  print(os, after, prefix);
+}
+
 /// Lists status codes with their meaning, as lines of a comment.
 static void printStatuses(raw_ostream &os, ArrayRef<int> statuses) {
   for (int status : statuses) {
@@ -357,7 +385,7 @@ static void printStatuses(raw_ostream &os, ArrayRef<int> statuses) {
 }
 
 std::string mlir::posenc::createHeader(ArrayRef<LibraryKernel> kernels,
-                                       StringRef prefix) {
+                                       StringRef prefix, StringRef weights) {
   std::string text;
   llvm::raw_string_ostream os(text);
   // No argument has such a name.
@@ -373,6 +401,8 @@ std::string mlir::posenc::createHeader(ArrayRef<LibraryKernel> kernels,
   print(os, kCodes, prefix);
   printStatuses(os, {kEntryNull, kEntrySize, kEntryOverlap, kEntryCpu,
                      kEntryShape, kEntryIndex});
+  if (!weights.empty())
+    printStatuses(os, {kEntryWeights});
   print(os, kTensorCodes, prefix);
   printStatuses(os, {kEntryDevice, kEntryType, kEntryRank, kEntryStride,
                      kEntryAlignment});
@@ -396,6 +426,8 @@ std::string mlir::posenc::createHeader(ArrayRef<LibraryKernel> kernels,
   for (const LibraryKernel &kernel : kernels)
     declareKernel(os, kernel, prefix);
   print(os, kMetadataFunction, prefix);
+  if (!weights.empty())
+    printWeightsFunction(os, prefix, weights);
   if (hasCpu)
     print(os, kParallelFunction, prefix);
   os << "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";

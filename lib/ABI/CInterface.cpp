@@ -277,7 +277,8 @@ static llvm::json::Value describe(AbiAttr abi, ArgAttr arg) {
 
 std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
                                          StringRef prefix, StringRef targets,
-                                         uint64_t vulkanBytes) {
+                                         uint64_t vulkanBytes,
+                                         StringRef weights) {
   llvm::json::Array functions;
   for (LibraryKernel kernel : kernels) {
     AbiAttr abi = kernel.abi;
@@ -322,6 +323,8 @@ std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
     if (kernel.hasCudaWorkspace)
       function["cuda_workspace"] =
           getEntrySymbol(prefix, name, kCudaWorkspaceSuffix);
+    if (kernel.hasWeights)
+      function["weights"] = true;
     if (kernel.stackBytes)
       function["stack_bytes"] = *kernel.stackBytes;
     if (kernel.onCuda)
@@ -345,5 +348,9 @@ std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
     root["vulkan"] =
         llvm::json::Object{{"symbol", getVulkanCodeSymbol(prefix)},
                            {"bytes", static_cast<int64_t>(vulkanBytes)}};
+  if (!weights.empty())
+    root["weights"] = llvm::json::Object{
+        {"file", llvm::json::fixUTF8(weights)},
+        {"symbol", getEntrySymbol(prefix, kWeightsOpenName)}};
   return llvm::formatv("{0}", llvm::json::Value(std::move(root))).str();
 }

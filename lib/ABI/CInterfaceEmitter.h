@@ -77,6 +77,8 @@ public:
   void emitWorkspaceEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   void emitMetadata(StringRef metadata);
   void emitSetParallelFor();
+  /// Emits `<prefix>_weights_open`, which maps the file of the weights.
+  void emitWeightsOpen();
 
 private:
   LLVM::LLVMFuncOp createFunction(StringRef name, Type result,

@@ -10,6 +10,7 @@
 #include "posenc/ABI/CInterface.h"
 #include "posenc/ABI/Passes.h"
 #include "posenc/IR/KernelConfig.h"
+#include "posenc/IR/Weights.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCEMITCINTERFACEPASS
@@ -56,7 +57,8 @@ static LogicalResult hideFunctions(ModuleOp module, StringRef prefix,
     auto symbol = dyn_cast<SymbolOpInterface>(op);
     if (symbol && isExportedSymbol(prefix, symbol.getName()))
       return reportCollision(symbol, prefix);
-    if (symbol && !allowDots && symbol.getName().contains('.'))
+    if (symbol && !allowDots && symbol.getName().contains('.') &&
+        symbol.getName() != kWeightsSymbol)
       return op.emitError() << "symbol '" << symbol.getName()
                             << "' collides with the library's own symbols, "
                                "which have dots in their names: rename it";
@@ -136,10 +138,11 @@ struct EmitCInterface final
            /*hasWorkspace=*/!gpu && hasWorkspace,
            /*hasCudaWorkspace=*/cuda &&
                (gpu ? hasWorkspace
-                    : llvm::is_contained(cudaWorkspaces, kernel.getName()))});
+                    : llvm::is_contained(cudaWorkspaces, kernel.getName())),
+           /*hasWeights=*/!gpu && kernel->hasAttr(kWeightsAttrName)});
     }
     std::string metadata =
-        createMetadata(described, prefix, targets, vulkanBytes);
+        createMetadata(described, prefix, targets, vulkanBytes, weights);
     if (failed(hideFunctions(module, prefix, /*allowDots=*/gpu)))
       return signalPassFailure();
     for (auto &[function, layout] : functions)
@@ -177,8 +180,11 @@ struct EmitCInterface final
     if (!entries)
       return;
     emitter.emitMetadata(metadata);
-    if (!gpu)
-      emitter.emitSetParallelFor();
+    if (gpu)
+      return;
+    emitter.emitSetParallelFor();
+    if (!weights.empty())
+      emitter.emitWeightsOpen();
   }
 };
 } // namespace

@@ -13,6 +13,7 @@
 #include "CInterfaceEmitter.h"
 #include "posenc/ABI/CInterface.h"
 #include "posenc/IR/KernelConfig.h"
+#include "posenc/IR/Weights.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -235,7 +236,7 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
   Location loc = kernel.getLoc();
   builder.setInsertionPointToEnd(module.getBody());
   SmallVector<Type> types(10, pointer);
-  types.append(13, i64);
+  types.append(14, i64);
   auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
   auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
                                        LLVM::Linkage::Internal,
@@ -259,7 +260,7 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
         static_cast<int64_t>(abi.getTerms().size()),
         static_cast<int64_t>(abi.getRelations().size()), int64_t{hasWorkspace},
         hasWorkspace ? memory.sharedBytes : 0, memory.scratchBytes,
-        numAssertions, assertions})
+        numAssertions, assertions, int64_t{kernel->hasAttr(kWeightsAttrName)}})
     fields.push_back(constant(loc, number));
   Value value = LLVM::UndefOp::create(builder, loc, type);
   for (auto [number, field] : llvm::enumerate(fields))

@@ -302,3 +302,18 @@ void CInterfaceEmitter::emitSetParallelFor() {
                        block->getArguments());
   LLVM::ReturnOp::create(builder, loc, ValueRange());
 }
+
+void CInterfaceEmitter::emitWeightsOpen() {
+  Location loc = module.getLoc();
+  LLVM::LLVMFuncOp open =
+      createFunction(kOpenWeightsSymbol, i32, {pointer, pointer, pointer, i64},
+                     LLVM::Linkage::External);
+  LLVM::GlobalOp::create(builder, loc, pointer, /*isConstant=*/true,
+                         LLVM::Linkage::External, kWeightsFileSymbol,
+                         Attribute());
+  Block *block = createEntry(getEntrySymbol(prefix, kWeightsOpenName),
+                             {pointer, pointer, i64});
+  SmallVector<Value> operands{address(loc, kWeightsFileSymbol)};
+  llvm::append_range(operands, block->getArguments());
+  finishEntry(loc, open.getSymName(), operands);
+}

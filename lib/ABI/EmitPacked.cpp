@@ -69,7 +69,7 @@ LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
   if (!llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
     return kernel.emitError() << "'" << name << "' is not a C identifier";
   if (name == kMetadataName || name == kSetParallelForName ||
-      name == kVulkanCodeName)
+      name == kVulkanCodeName || name == kWeightsOpenName)
     return kernel.emitError()
            << "'" << name << "' is a reserved name of the library: rename the "
            << "function";

@@ -85,13 +85,14 @@ static int64_t findOverwrittenInput(Value value, ArgAttr output,
   return isOnlyUse ? static_cast<int64_t>(input.getArgNumber()) : -1;
 }
 
-/// Emits an error for a constant of more than 256 MiB. Constants become data of
-/// the library, where splats also take the memory of all their elements.
+/// Emits an error for a splat of more than 256 MiB, which takes the memory of
+/// all its elements. Other constants are as large as the input.
 static LogicalResult checkConstants(func::FuncOp function) {
   constexpr double maxBytes = 256 << 20;
   WalkResult result = function.walk([&](arith::ConstantOp op) {
     auto type = dyn_cast<RankedTensorType>(op.getType());
-    if (!type || !type.getElementType().isIntOrIndexOrFloat())
+    if (!type || !isa<SplatElementsAttr>(op.getValue()) ||
+        !type.getElementType().isIntOrIndexOrFloat())
       return WalkResult::advance();
     double bytes = type.getElementType().isIndex()
                        ? 8
@@ -101,7 +102,8 @@ static LogicalResult checkConstants(func::FuncOp function) {
     if (bytes <= maxBytes)
       return WalkResult::advance();
     op.emitError() << "a constant of type " << type
-                   << " has more than 256 MiB: make it an argument";
+                   << " has more than 256 MiB of equal elements: make it an "
+                      "argument";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());

@@ -48,6 +48,10 @@ enum class Emit {
   Spirv
 };
 
+/// Bytes of weights that stay in a library, unless --weights says otherwise. A
+/// library of this size is loaded in milliseconds.
+constexpr int64_t kMaxEmbeddedBytes = 16 << 20;
+
 /// A parsed command line.
 struct Request {
   std::string input, output, header;
@@ -209,6 +213,16 @@ static llvm::Error writeHeader(const Request &request, OutputFiles &files,
   return write(files, path, header);
 }
 
+/// Returns the path of the weights of an output, which are beside it under the
+/// name of its header.
+static std::string getWeightsPath(StringRef output) {
+  StringRef name = llvm::sys::path::stem(output);
+  name.consume_front("lib");
+  llvm::SmallString<128> path = llvm::sys::path::parent_path(output);
+  llvm::sys::path::append(path, name + ".safetensors");
+  return std::string(path);
+}
+
 /// Returns the stage that the module is lowered to if the output is MLIR.
 static std::optional<Stage> getStage(Emit emit) {
   switch (emit) {
@@ -327,6 +341,10 @@ static int compile(Request &request, CompileReport *report) {
     stages.add(suffix, text);
   };
   CodeKind kind = getCodeKind(request.emit);
+  if (request.code.weights)
+    request.code.weights->create = [&] {
+      return files.reserve(getWeightsPath(request.output));
+    };
   std::optional<KernelCode> code =
       request.saveTemps
           ? generateKernelCode(*module, request.code, kind, showStage)
@@ -451,7 +469,8 @@ static std::optional<int> parseArguments(int argc, char **argv,
       "the ptxas\nof $CUDA_HOME, $CUDA_PATH, PATH or the Python package "
       "nvidia-cuda-nvcc. Without\none, or with POSENC_PTXAS=off, a library has "
       "PTX, which the driver compiles\nwhen it loads the library.");
-  std::optional<std::string> output, header, emit, threads, report, schedule;
+  std::optional<std::string> output, header, emit, threads, report, schedule,
+      weights;
   std::vector<std::string> targets;
   parser.add("o", "OUT", "output file, - for standard output", output);
   parser.add(
@@ -470,6 +489,11 @@ static std::optional<int> parseArguments(int argc, char **argv,
              "generate single-threaded code (default: OpenMP)", threads);
   std::optional<OptLevel> optLevel;
   addOptLevelOption(parser, optLevel);
+  parser.add("weights", "file|embed",
+             "whether constants of 4 KiB and more are in a file beside OUT, "
+             "X.safetensors for libX.so, or in the code (default: in the code "
+             "if they have at most 16 MiB together)",
+             weights);
   parser.add("header", "FILE", "path of the C header (default: next to OUT)",
              header);
   parser.add("tuning", "FILE",
@@ -556,6 +580,17 @@ static std::optional<int> parseArguments(int argc, char **argv,
     request.code.threads = Threads::None;
   request.code.optLevel = optLevel.value_or(OptLevel::O3);
   request.code.prefix = getPrefix(request.output);
+  bool canHaveWeights =
+      hasHeader(*kind) && *kind != Emit::Spirv && request.output != "-";
+  if (weights && *weights != "file" && *weights != "embed")
+    return usage("unknown weights '" + *weights + "': expected file or embed");
+  if (weights == "file" && !canHaveWeights)
+    return usage("this output has no file of weights; remove --weights");
+  if (canHaveWeights && weights != "embed")
+    request.code.weights = {
+        llvm::sys::path::filename(getWeightsPath(request.output)).str(),
+        weights == "file" ? 0 : kMaxEmbeddedBytes,
+        {}};
   if (header && !hasHeader(*kind))
     return usage("this kind of output has no C header; remove --header");
   if (report && request.report.empty())

@@ -65,9 +65,11 @@ private:
 static constexpr llvm::StringLiteral kLibc[] = {
     "abort", "aligned_alloc", "bcmp", "free", "malloc", "memcmp", "memcpy",
     "memmove", "memset", "puts",
-    // Called by the kernel support library, with threads and for GPUs.
-    "__cxa_finalize", "__register_atfork", "close", "dlerror", "dlopen",
-    "dlsym", "getpid", "getppid", "open", "read", "sched_yield"};
+    // Called by the kernel support library, with threads, for GPUs and for
+    // weights.
+    "__cxa_finalize", "__errno_location", "__register_atfork", "close",
+    "dl_iterate_phdr", "dlerror", "dlopen", "dlsym", "getpid", "getppid",
+    "lseek", "mmap", "munmap", "open", "read", "readlink", "sched_yield"};
 
 /// Functions of libgomp that KernelSupport.c calls.
 static constexpr llvm::StringLiteral kLibgomp[] = {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/IR/Weights.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -88,6 +89,15 @@ static bool areLayers(Attribute attr) {
          llvm::is_sorted(layers.asArrayRef(), std::less_equal<int64_t>());
 }
 
+static bool areWeights(Attribute attr) {
+  if (isa<UnitAttr>(attr))
+    return true;
+  auto weights = dyn_cast<DictionaryAttr>(attr);
+  return weights && llvm::all_of(weights, [](NamedAttribute weight) {
+           return isa<ElementsAttr, IntegerAttr>(weight.getValue());
+         });
+}
+
 static bool isFunctionType(Attribute attr) {
   auto type = dyn_cast<TypeAttr>(attr);
   return type && isa<FunctionType>(type.getValue());
@@ -148,7 +158,10 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
       {kKernelConstantsAttrName, isOp<ModuleOp>, isAttr<DenseI32ArrayAttr>,
        "an attribute of a module, a list of i32"},
       {kStackLimitAttrName, isOp<ModuleOp>, isBytes,
-       "an attribute of a module, a positive number of bytes as i64"}};
+       "an attribute of a module, a positive number of bytes as i64"},
+      {kWeightsAttrName, isOp<ModuleOp, FunctionOpInterface>, areWeights,
+       "an attribute of a module, a dictionary of elements or numbers, or a "
+       "unit attribute of a function"}};
   StringRef name = attr.getName();
   const auto *known = llvm::find_if(
       attributes, [&](const DiscardableAttr &it) { return it.name == name; });

@@ -203,6 +203,8 @@ std::string CodeCache::getKey(ModuleOp module, const CodeOptions &options,
       return "";
     add((*schedule)->getBuffer());
   }
+  if (options.weights)
+    add("weights " + llvm::itostr(options.weights->maxEmbeddedBytes));
   add(options.hasCpuCode ? "cpu" : "");
   for (const CudaTarget &target : options.gpus.cuda)
     add(target.name);

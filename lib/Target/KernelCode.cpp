@@ -10,12 +10,16 @@
 
 #include "StackUse.h"
 #include "posenc/ABI/CInterface.h"
+#include "posenc/ABI/Passes.h"
 #include "posenc/IR/KernelConfig.h"
+#include "posenc/IR/Weights.h"
 #include "posenc/Target/CodeCache.h"
 #include "posenc/Target/LLVMErrors.h"
 #include "posenc/Target/SpirvCode.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Target/TargetMachine.h"
@@ -179,6 +183,61 @@ static std::optional<KernelCode> getImage(ModuleOp module, const GpuCode &gpu,
   return std::nullopt;
 }
 
+/// Runs one pass.
+static LogicalResult runPass(ModuleOp module, std::unique_ptr<Pass> pass) {
+  PassManager manager(module.getContext());
+  manager.addPass(std::move(pass));
+  return manager.run(module);
+}
+
+/// Moves the weights of a module at the vector stage to the file, if there is
+/// to be one. What remains must fit in the code.
+static LogicalResult extractWeights(ModuleOp module, const CodeOptions &options,
+                                    WeightsFile &weights) {
+  if (options.weights) {
+    PosencExtractWeightsPassOptions extraction;
+    extraction.maxEmbeddedBytes = options.weights->maxEmbeddedBytes;
+    if (failed(runPass(module, createPosencExtractWeightsPass(extraction))))
+      return failure();
+    if (llvm::Error error = weights.add(module))
+      return module.emitError() << llvm::toString(std::move(error));
+  }
+  // Code addresses its constants within 2 GiB.
+  constexpr double kMaxBytes = 1 << 30;
+  double total = 0;
+  for (auto global : module.getOps<memref::GlobalOp>())
+    if (auto elements =
+            dyn_cast_if_present<ElementsAttr>(global.getInitialValueAttr());
+        elements && elements.getElementType().isIntOrIndexOrFloat())
+      total += getNumBytes(elements.getShapedType()).value_or(INT64_MAX);
+  if (total <= kMaxBytes)
+    return success();
+  return module.emitError(
+      "the constants have more than 1 GiB, which code cannot have: compile a "
+      "library with weights in a file, by posenc-compile --weights=file");
+}
+
+/// Makes code at the LLVM stage find the weights that were extracted.
+static LogicalResult loadWeights(ModuleOp module) {
+  return module->hasAttr(kWeightsAttrName)
+             ? runPass(module, createPosencLoadWeightsPass())
+             : success();
+}
+
+static LogicalResult writeWeights(ModuleOp module, const CodeOptions &options,
+                                  WeightsFile &weights) {
+  llvm::Expected<std::string> path = options.weights->create();
+  if (!path)
+    return module.emitError() << llvm::toString(path.takeError());
+  std::string targets = llvm::join(
+      llvm::map_range(options.targets,
+                      [](const TargetSpec &target) { return target.name; }),
+      ",");
+  if (llvm::Error error = weights.write(*path, targets))
+    return module.emitError() << llvm::toString(std::move(error));
+  return success();
+}
+
 std::optional<KernelCode>
 mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
                                  CodeKind kind, StageHandler showStage) {
@@ -210,6 +269,7 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
       return getImage(module, *gpu, kind);
   }
   SmallVector<OwningOpRef<ModuleOp>> copies;
+  WeightsFile weights;
   LibraryParts parts;
   parts.targets = options.targets;
   parts.gpu = gpu ? &*gpu : nullptr;
@@ -227,13 +287,21 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
       if (failed(lowerModule(lowered, Stage::Vector, target)))
         return std::nullopt;
       showModule(lowered, target, ".vector.mlir");
-      if (failed(lowerModule(lowered, Stage::Llvm, target, Stage::Vector)))
+      if (failed(extractWeights(lowered, options, weights)) ||
+          failed(lowerModule(lowered, Stage::Llvm, target, Stage::Vector)) ||
+          failed(loadWeights(lowered)))
         return std::nullopt;
       showModule(lowered, target, ".llvm.mlir");
       parts.modules.push_back(lowered);
     }
   }
-  parts.unifyWorkspaces();
+  parts.unifyKernels();
+  if (!weights.empty()) {
+    if (failed(writeWeights(module, options, weights)))
+      return std::nullopt;
+    parts.weights = &weights;
+    parts.weightsName = options.weights->name;
+  }
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = translateLibrary(parts, context);
   if (!code)
@@ -271,10 +339,23 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
   if (!object)
     return std::nullopt;
   result.code = std::move(*object);
-  result.header = createHeader(kernels, options.prefix);
+  result.header = createHeader(kernels, options.prefix, parts.weightsName);
+  result.hasWeights = !weights.empty();
   if (showStage)
     showStage(".o", result.code);
   return result;
+}
+
+/// Returns the bytes of the constants of a module.
+static double measureConstants(ModuleOp module) {
+  double total = 0;
+  module->walk([&](Operation *op) {
+    for (NamedAttribute attribute : op->getAttrs())
+      if (auto elements = dyn_cast<ElementsAttr>(attribute.getValue());
+          elements && elements.getElementType().isIntOrIndexOrFloat())
+        total += getNumBytes(elements.getShapedType()).value_or(INT64_MAX);
+  });
+  return total;
 }
 
 /// Warns of the first problem of this process with the cache. It is none of the
@@ -291,7 +372,11 @@ static void warnOfCache(MLIRContext *context, llvm::Error error) {
 std::optional<KernelCode>
 mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
                                  CodeKind kind, const CodeCache &cache) {
-  std::string key = cache.getKey(module, options, kind);
+  // The cache is for code, and files of weights can be larger than all of it.
+  bool mayHaveWeights =
+      options.weights &&
+      measureConstants(module) > options.weights->maxEmbeddedBytes;
+  std::string key = mayHaveWeights ? "" : cache.getKey(module, options, kind);
   llvm::Expected<std::optional<KernelCode>> known = cache.load(key);
   if (!known) {
     warnOfCache(module.getContext(), known.takeError());
@@ -307,7 +392,7 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
   });
   std::optional<KernelCode> code =
       generateKernelCode(module, options, kind, StageHandler());
-  if (code && isSilent)
+  if (code && isSilent && !code->hasWeights)
     if (llvm::Error error = cache.store(key, *code))
       warnOfCache(module.getContext(), std::move(error));
   return code;

@@ -8,9 +8,11 @@
 
 #include "posenc/Target/KernelModule.h"
 
+#include "DefineGlobal.h"
 #include "posenc/ABI/Passes.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/KernelConfig.h"
+#include "posenc/IR/Weights.h"
 #include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Target/LLVMErrors.h"
 #include "posenc/kernel/CpuFeatures.h"
@@ -246,21 +248,28 @@ SmallVector<LibraryKernel> LibraryParts::getKernels() const {
     bool isThere = found != onGpu.end();
     result.push_back({function, abi, /*onCpu=*/true, isThere && hasCuda,
                       isThere && hasVulkan, hasWorkspace(function),
-                      isThere && hasCuda && hasWorkspace(found->first)});
+                      isThere && hasCuda && hasWorkspace(found->first),
+                      function->hasAttr(kWeightsAttrName)});
   }
   return result;
 }
 
-void LibraryParts::unifyWorkspaces() {
-  llvm::StringSet<> names;
+void LibraryParts::unifyKernels() {
+  llvm::StringSet<> withWorkspace, withWeights;
   for (ModuleOp module : modules)
-    for (auto [kernel, abi] : posenc::getKernels(module))
+    for (auto [kernel, abi] : posenc::getKernels(module)) {
       if (getKernelConfig(kernel).hasWorkspace)
-        names.insert(kernel.getName());
+        withWorkspace.insert(kernel.getName());
+      if (kernel->hasAttr(kWeightsAttrName))
+        withWeights.insert(kernel.getName());
+    }
   for (ModuleOp module : modules)
-    for (auto [kernel, abi] : posenc::getKernels(module))
-      if (names.contains(kernel.getName()))
+    for (auto [kernel, abi] : posenc::getKernels(module)) {
+      if (withWorkspace.contains(kernel.getName()))
         updateKernelConfig(kernel, &KernelConfig::hasWorkspace, true);
+      if (withWeights.contains(kernel.getName()))
+        kernel->setAttr(kWeightsAttrName, UnitAttr::get(module.getContext()));
+    }
 }
 
 /// Options of the C interface that all parts share.
@@ -268,6 +277,8 @@ static PosencEmitCInterfacePassOptions
 getInterfaceOptions(const LibraryParts &parts) {
   PosencEmitCInterfacePassOptions options;
   options.prefix = parts.prefix;
+  if (parts.weights)
+    options.weights = parts.weightsName;
   SmallVector<StringRef> names;
   if (!parts.modules.empty())
     for (const TargetSpec &target : parts.targets)
@@ -318,7 +329,7 @@ std::string
 LibraryParts::createMetadata(ArrayRef<LibraryKernel> kernels) const {
   PosencEmitCInterfacePassOptions options = getInterfaceOptions(*this);
   return posenc::createMetadata(kernels, prefix, options.targets,
-                                options.vulkanBytes);
+                                options.vulkanBytes, options.weights);
 }
 
 /// Emits the C interface into a module and translates it. Local symbols get a
@@ -379,17 +390,10 @@ static void defineImages(llvm::Module &module, ArrayRef<CudaImage> images) {
         llvm::ConstantInt::get(i64, flags)));
   }
   auto *tableType = llvm::ArrayType::get(type, rows.size());
-  auto define = [&](StringRef name, llvm::Constant *value) {
-    auto *global =
-        new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true,
-                                 llvm::GlobalValue::InternalLinkage, value);
-    llvm::GlobalVariable *declared = module.getNamedGlobal(name);
-    global->takeName(declared);
-    declared->replaceAllUsesWith(global);
-    declared->eraseFromParent();
-  };
-  define(kCudaImagesSymbol, llvm::ConstantArray::get(tableType, rows));
-  define(kNumCudaImagesSymbol, llvm::ConstantInt::get(i64, images.size()));
+  defineGlobal(module, kCudaImagesSymbol,
+               llvm::ConstantArray::get(tableType, rows));
+  defineGlobal(module, kNumCudaImagesSymbol,
+               llvm::ConstantInt::get(i64, images.size()));
 }
 
 /// Defines the Vulkan kernels as an exported symbol, which the runtime looks
@@ -498,6 +502,8 @@ mlir::posenc::translateLibrary(const LibraryParts &parts,
     first.emitError("cannot be linked with the kernel support library");
     return nullptr;
   }
+  if (parts.weights)
+    parts.weights->define(*result, parts.weightsName);
   llvm::internalizeModule(*result, [&](const llvm::GlobalValue &value) {
     return isExportedSymbol(parts.prefix, value.getName());
   });

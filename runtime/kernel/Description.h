@@ -120,6 +120,7 @@ struct Description {
   /* Assertions, whose first failure is in kStatusWord, and the offset of their
    * messages in names, one after the other. */
   int64_t numAssertions, assertions;
+  int64_t needsWeights; /* whether the kernel reads weights in a file */
 };
 
 static inline int64_t *getLastWord(const struct Description *description,

@@ -9,10 +9,10 @@
 /* Compiled to LLVM bitcode with the project and linked into each library that
  * posenc-compile writes and into the modules that posenc-run compiles in
  * memory. It allocates no memory. Its only state is the parallel_for of the
- * host, whether the process lacks threads of the one that forked it, and the
- * loaded GPU kernels. It calls libgomp and what tells it of forks (only with
- * POSENC_OPENMP), the CUDA driver, which it opens at run time, and TVM FFI, to
- * report an error of a call by its ABI. */
+ * host, whether the process lacks threads of the one that forked it, the loaded
+ * GPU kernels, and the mapped file of weights. It calls libgomp and what tells
+ * it of forks (only with POSENC_OPENMP), the CUDA driver, which it opens at run
+ * time, and TVM FFI, to report an error of a call by its ABI. */
 
 #include "Cpu.h"
 #include "Cuda.h"
@@ -22,6 +22,7 @@
 #include "Tensors.h"
 #include "TvmFfi.h"
 #include "Vulkan.h"
+#include "Weights.h"
 #include "Workspace.h"
 #ifdef POSENC_OPENMP
 #include "posenc/kernel/Forks.h"
@@ -55,6 +56,10 @@ int32_t launchFfi(const struct Description *description, const struct Any *args,
                   int32_t count, struct Any *result, int64_t *arguments,
                   int64_t *words,
                   FfiFunction onCuda) __asm__("posenc.launch_ffi");
+
+int32_t openWeights(const struct WeightsFile *file, const char *path,
+                    char *message, size_t size) __asm__("posenc.open_weights");
+void closeWeights(void) __asm__("posenc.close_weights");
 
 void setParallelFor(ParallelFor parallelFor, void *context) {
   hostParallelFor = parallelFor;
@@ -295,6 +300,8 @@ int32_t launch(const struct Description *description, int64_t *words) {
   const struct Kernel *kernel = findKernel(description);
   if (!kernel)
     return kEntryCpu;
+  if (description->needsWeights && !hasWeights())
+    return kEntryWeights;
   for (int64_t i = 0; i < description->numSizes; ++i)
     if (description->sizes[i] >= -1 && words[getSizeWord(description, i)] < 0)
       return kEntrySize;
@@ -314,6 +321,11 @@ static int32_t runTensors(struct Call *call, const int64_t *arguments) {
     return fail(call, kEntryCpu,
                 "the CPU lacks an instruction set that the library was "
                 "compiled for",
+                NULL);
+  if (call->description->needsWeights && !hasWeights())
+    return fail(call, kEntryWeights,
+                "the weights are not open: the library's function "
+                "'<prefix>_weights_open' opens them",
                 NULL);
   int32_t code = bindArguments(call, arguments);
   return code ? code : run(call, kernel);
@@ -349,4 +361,24 @@ int32_t launchFfi(const struct Description *description, const struct Any *args,
   if (!code && result)
     *result = (struct Any){.type = kFfiNone};
   return raise(&call, code);
+}
+
+/* Maps the weights of the library. `path` is that of setPath(); NULL also
+ * stands for the file that is open. */
+int32_t openWeights(const struct WeightsFile *file, const char *path,
+                    char *message, size_t size) {
+  struct Call call = {NULL, NULL, message, size, 0, kDLCPU, NULL};
+  while (__atomic_exchange_n(&weights.lock, 1, __ATOMIC_ACQUIRE))
+    sched_yield();
+  int32_t code = openLocked(&call, file, path);
+  __atomic_store_n(&weights.lock, 0, __ATOMIC_RELEASE);
+  if (message && size > 0)
+    message[call.used] = 0;
+  return code;
+}
+
+/* Runs when a library that has weights in a file is unloaded. */
+void closeWeights(void) {
+  if (weights.isOpen)
+    munmap(weights.data, weights.bytes);
 }

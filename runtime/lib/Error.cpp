@@ -84,6 +84,8 @@ posenc_status toStatus(int32_t code) {
     return POSENC_SHAPE_MISMATCH;
   case kEntryType:
     return POSENC_DTYPE_MISMATCH;
+  case kEntryWeights:
+    return POSENC_BAD_LIBRARY;
   case kEntryCpu:
   case kEntryNoGpu:
     return POSENC_UNSUPPORTED;

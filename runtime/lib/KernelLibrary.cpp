@@ -87,7 +87,27 @@ link(posenc_library &library, const char *text, const std::string &name,
   return POSENC_OK;
 }
 
-static posenc_status open(const char *path, posenc_library &library) {
+/// Opens the weights of a library, if they are in a file.
+static posenc_status
+openWeights(const Metadata &metadata, const char *weights,
+            const std::string &name,
+            const std::function<void *(const char *)> &lookup) {
+  const std::string &symbol = metadata.weightsSymbol;
+  if (symbol.empty())
+    return POSENC_OK;
+  void *address = lookup(symbol.c_str());
+  if (!address)
+    return fail(POSENC_BAD_LIBRARY, "%sno symbol '%s', which opens the weights",
+                name.c_str(), symbol.c_str());
+  char message[4096] = "";
+  return reinterpret_cast<int32_t (*)(const char *, char *, size_t)>(address)(
+             weights, message, sizeof(message))
+             ? fail(POSENC_BAD_LIBRARY, "%sweights: %s", name.c_str(), message)
+             : POSENC_OK;
+}
+
+static posenc_status open(const char *path, const char *weights,
+                          posenc_library &library) {
   ElfSummary summary;
   if (posenc_status status = library.object.open(path, summary))
     return status;
@@ -116,17 +136,23 @@ static posenc_status open(const char *path, posenc_library &library) {
                 "%sthe prefix '%s' does not agree with the symbol '%s'",
                 name.c_str(), library.metadata.prefix.c_str(),
                 summary.metadataSymbol.c_str());
-  return POSENC_OK;
+  return openWeights(library.metadata, weights, name, lookup);
 }
 
 posenc_status posenc_library_open(const char *path, posenc_library **out) {
+  return posenc_library_open_with_weights(path, nullptr, out);
+}
+
+posenc_status posenc_library_open_with_weights(const char *path,
+                                               const char *weights,
+                                               posenc_library **out) {
   if (out)
     *out = nullptr;
   if (!path || !out)
     return fail(POSENC_INVALID_ARGUMENT, "posenc_library_open: NULL argument");
   return guarded([&] {
     auto library = std::make_unique<posenc_library>();
-    posenc_status status = open(path, *library);
+    posenc_status status = open(path, weights, *library);
     if (status == POSENC_OK)
       *out = library.release();
     return status;

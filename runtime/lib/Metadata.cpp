@@ -347,6 +347,13 @@ bool Reader::metadata(const Json &json, Metadata &out) {
       return fail("vulkan", "'bytes' is not a positive multiple of 4");
     out.vulkanBytes = static_cast<uint64_t>(bytes->get<int64_t>());
   }
+  if (json.contains("weights")) {
+    const Json *weights =
+        get(json, "", "weights", &Json::is_object, "an object");
+    if (!weights ||
+        !symbol(*weights, "weights", "symbol", out.prefix, out.weightsSymbol))
+      return false;
+  }
   const Json *list = getArray(json, "", "functions");
   if (!list)
     return false;

@@ -93,6 +93,8 @@ struct Metadata {
   /// and 0 if there is none.
   std::string vulkanCode;
   uint64_t vulkanBytes = 0;
+  /// The symbol that opens the weights; "" if there are none in a file.
+  std::string weightsSymbol;
 };
 
 /// The longest metadata in bytes. Libraries have some kilobytes.

@@ -327,7 +327,7 @@ func.func @static_size(%x: tensor<3x?x8xf32>, %p: tensor<?x?xi64>) -> tensor<3x?
 
 // The size of the splat must equal that of another tensor.
 func.func @large_constant() -> tensor<1000000x1000000xf32> {
-  // expected-error @below {{a constant of type 'tensor<1000000x1000000xf32>' has more than 256 MiB: make it an argument}}
+  // expected-error @below {{a constant of type 'tensor<1000000x1000000xf32>' has more than 256 MiB of equal elements: make it an argument}}
   %c = arith.constant dense<1.0> : tensor<1000000x1000000xf32>
   return %c : tensor<1000000x1000000xf32>
 }

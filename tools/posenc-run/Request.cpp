@@ -102,6 +102,10 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
              "evaluate the function with the reference implementation, and "
              "compare the results with it",
              request.reference);
+  parser.add("verify-weights",
+             "for a library: read the file of its weights, compare the bytes "
+             "with the digest in it, and exit",
+             request.verifyWeights);
   parser.add("max-ulp", "LIMIT",
              "maximum error of an element in units in the last place (default: "
              "depends on operation and type)",

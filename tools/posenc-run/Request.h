@@ -30,6 +30,8 @@ struct RunRequest {
   std::vector<std::string> outputs, expectedOutputs;
   Device device;
   bool reference = false;
+  /// Whether to read all weights of a library, instead of running a function.
+  bool verifyWeights = false;
   Limits limits;
   /// The tolerance of the expected outputs; if absent, `limits` apply.
   std::optional<Tolerance> tolerance;

@@ -11,6 +11,7 @@
 #include "DType.h"
 #include "OutputFiles.h"
 #include "Request.h"
+#include "VerifyWeights.h"
 #include "posenc-run/Kernels.h"
 #include "posenc/Driver/Diagnostics.h"
 #include "posenc/Driver/Guard.h"
@@ -249,6 +250,16 @@ int mlir::posenc::runMain(int argc, char **argv) {
       if (request.optLevel)
         return fail("--opt-level needs a module or config.json, and '" +
                     request.path + "' is a compiled library");
+    }
+    if (request.verifyWeights) {
+      if (!isLibraryPath(request.path))
+        return fail("--verify-weights needs a compiled library, and '" +
+                    request.path + "' is none");
+      llvm::Expected<int64_t> bytes = verifyWeights(request.path);
+      if (!bytes)
+        return fail(llvm::toString(bytes.takeError()));
+      llvm::outs() << "weights: " << *bytes << " bytes have the digest\n";
+      return kExitSuccess;
     }
     std::unique_ptr<Kernel> kernel = Kernel::open(
         request.path, request.function,

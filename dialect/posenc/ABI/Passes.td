@@ -69,6 +69,9 @@ def PosencEmitCInterfacePass
            "The library has kernels for CUDA">,
     Option<"vulkanBytes", "vulkan-bytes", "uint64_t", /*default=*/"0",
            "Bytes of the library's Vulkan kernels; 0 if there are none">,
+    Option<"weights", "weights", "std::string", /*default=*/"\"\"",
+           "Name of the file with the library's weights, which "
+           "`<prefix>_weights_open` maps (default: there is none)">,
     Option<"entries", "entries", "bool", /*default=*/"true",
            "Emit the entry points and the symbols that exist once per library">,
     ListOption<"sharedBytes", "shared-bytes", "int64_t",
@@ -78,6 +81,60 @@ def PosencEmitCInterfacePass
                "For each kernel, the maximum over all variants of the workspace "
                "bytes of a task (default: those of this module)">
   ];
+}
+
+def PosencExtractWeightsPass
+    : Pass<"posenc-extract-weights", "::mlir::ModuleOp"> {
+  let summary = "Move large constants out of the code of a module";
+  let description = [{
+    Input: functions on memrefs, with constant `memref.global`s. Output: large
+    ones have no value, and the attribute `posenc.weights` of the module has
+    their elements by symbol; `posenc-load-weights` replaces their addresses
+    later. Left alone: globals of fewer bytes than `min-bytes`; all of them, if
+    together they have at most `max-embedded-bytes`; elements that files of
+    weights have no type for, such as i1, and resources that are not there.
+
+    ```
+    memref.global "private" constant @w : memref<64x64xf32> = dense<"0x...">
+    ```
+    becomes
+    ```
+    module attributes {posenc.weights = {w = dense<"0x..."> : tensor<64x64xf32>}} {
+      memref.global "private" constant @w : memref<64x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect",
+                           "::mlir::posenc::PosencDialect"];
+  let options = [
+    Option<"minBytes", "min-bytes", "int64_t", /*default=*/"4096",
+           "Minimum bytes of a constant that leaves the code">,
+    Option<"maxEmbeddedBytes", "max-embedded-bytes", "int64_t", /*default=*/"0",
+           "Bytes of such constants up to which they all stay in the code">
+  ];
+}
+
+def PosencLoadWeightsPass : Pass<"posenc-load-weights", "::mlir::ModuleOp"> {
+  let summary = "Load the addresses of weights from the table of a library";
+  let description = [{
+    Input: a module in the LLVM dialect whose attribute `posenc.weights` has the
+    numbers of its weights by symbol. Output: the addresses of their globals are
+    loaded from the array `posenc.weights.tensors` of pointers, which
+    `<prefix>_weights_open` writes, and functions that read weights, or call such
+    functions, have the attribute `posenc.weights`. The globals and the attribute
+    of the module are removed. Left alone: all other globals.
+
+    ```
+    %0 = llvm.mlir.addressof @w : !llvm.ptr
+    ```
+    becomes
+    ```
+    %0 = llvm.mlir.addressof @posenc.weights.tensors : !llvm.ptr
+    %1 = llvm.getelementptr %0[3] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
+    %2 = llvm.load %1 invariant : !llvm.ptr -> !llvm.ptr
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect",
+                           "::mlir::posenc::PosencDialect"];
 }
 
 def PosencSimplifySizesPass

@@ -53,6 +53,15 @@ inline constexpr llvm::StringLiteral kCudaImagesSymbol = "posenc.cuda_images";
 inline constexpr llvm::StringLiteral kNumCudaImagesSymbol =
     "posenc.num_cuda_images";
 
+/// The table of the addresses of weights that are in a file, the constant that
+/// describes the file (`struct WeightsFile` of the kernel support library), and
+/// the functions that map it and that run when a library is unloaded.
+inline constexpr llvm::StringLiteral kWeightsSymbol = "posenc.weights.tensors";
+inline constexpr llvm::StringLiteral kWeightsFileSymbol = "posenc.weights.file";
+inline constexpr llvm::StringLiteral kOpenWeightsSymbol = "posenc.open_weights";
+inline constexpr llvm::StringLiteral kCloseWeightsSymbol =
+    "posenc.close_weights";
+
 /// Return the symbol of the description (`struct Kernel` of the kernel support
 /// library) of a function's variant, and of its variant that launches GPU
 /// kernels.
@@ -92,6 +101,7 @@ inline constexpr llvm::StringLiteral kMetadataSymbol = "metadata.text";
 inline constexpr llvm::StringLiteral kMetadataName = "metadata";
 inline constexpr llvm::StringLiteral kSetParallelForName = "set_parallel_for";
 inline constexpr llvm::StringLiteral kVulkanCodeName = "vulkan_code";
+inline constexpr llvm::StringLiteral kWeightsOpenName = "weights_open";
 
 /// Returns the symbol of a library's Vulkan kernels, a constant in the format
 /// of SpirvCode.h.
@@ -149,17 +159,22 @@ struct LibraryKernel {
   bool onCpu, onCuda, onVulkan;
   /// Whether its entry points take a workspace, on the CPU and on CUDA devices.
   bool hasWorkspace = false, hasCudaWorkspace = false;
+  /// Whether it reads weights that are in a file.
+  bool hasWeights = false;
   /// The bytes of stack that its CPU entry points need, if known.
   std::optional<int64_t> stackBytes = std::nullopt;
 };
 
 /// Creates the JSON text that `<prefix>_metadata` returns. `targets` is a
-/// comma-separated list; `vulkanBytes` is the size of the Vulkan kernels, or 0.
+/// comma-separated list; `vulkanBytes` is the size of the Vulkan kernels, or 0;
+/// `weights` is the name of the file with the library's weights, or empty.
 std::string createMetadata(ArrayRef<LibraryKernel> kernels, StringRef prefix,
-                           StringRef targets, uint64_t vulkanBytes);
+                           StringRef targets, uint64_t vulkanBytes,
+                           StringRef weights);
 
-/// Creates the C header of a library.
-std::string createHeader(ArrayRef<LibraryKernel> kernels, StringRef prefix);
+/// Creates the C header of a library; `weights` as above.
+std::string createHeader(ArrayRef<LibraryKernel> kernels, StringRef prefix,
+                         StringRef weights);
 
 } // namespace mlir::posenc
 

@@ -11,6 +11,7 @@
 
 #include "posenc/Target/KernelModule.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,17 @@
 namespace mlir::posenc {
 
 class CodeCache;
+
+/// Where the weights of a library are, unless all stay in its code.
+struct WeightsOptions {
+  /// The name of the file beside the library.
+  std::string name;
+  /// Weights stay in the code if they have at most this many bytes together.
+  int64_t maxEmbeddedBytes = 0;
+  /// Creates the file, when there are weights for it, and returns the path to
+  /// write it to.
+  std::function<llvm::Expected<std::string>()> create;
+};
 
 /// Options of a kernel library.
 struct CodeOptions {
@@ -32,6 +44,7 @@ struct CodeOptions {
   std::string prefix = "posenc";
   Threads threads = Threads::OpenMP;
   OptLevel optLevel = OptLevel::O3;
+  std::optional<WeightsOptions> weights;
 };
 
 /// PTX and cubins are of the first target for CUDA, and without a header.
@@ -40,6 +53,8 @@ enum class CodeKind { LlvmIR, Asm, Object, Ptx, Cubin };
 /// One file that has all of a library's code, and the C header to it.
 struct KernelCode {
   std::string code, header;
+  /// Whether a file of weights belongs to it.
+  bool hasWeights = false;
 };
 
 /// A module as its file has it.

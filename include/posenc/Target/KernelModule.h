@@ -11,6 +11,7 @@
 
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Target/GpuCode.h"
+#include "posenc/Target/WeightsFile.h"
 #include "posenc/TargetInfo/TargetSpec.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -45,10 +46,13 @@ struct LibraryParts {
   std::string prefix;
   Threads threads = Threads::OpenMP;
   OptLevel optLevel = OptLevel::O3;
+  /// The weights that are in a file, and its name; null if there are none.
+  const WeightsFile *weights = nullptr;
+  std::string weightsName;
 
-  /// Adds a workspace to a function in all modules if it has one in any module.
-  /// That of GPU code is independent of it.
-  void unifyWorkspaces();
+  /// Makes a function take a workspace, or read weights, in all modules if it
+  /// does so in any module. The workspace of GPU code is independent of it.
+  void unifyKernels();
   /// The functions, and where there is code for each.
   llvm::SmallVector<LibraryKernel> getKernels() const;
   /// The JSON of the metadata that the library has.

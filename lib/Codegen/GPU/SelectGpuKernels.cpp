@@ -15,6 +15,7 @@
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/KernelConfig.h"
+#include "posenc/IR/Weights.h"
 #include "posenc/Numerics/MathExpansion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,8 +33,20 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// Maximum bytes of a constant, which becomes a part of the kernels that read
+/// it.
+static constexpr int64_t kMaxConstantBytes = 16 << 20;
+
+static bool isLargeConstant(Operation *op) {
+  auto constant = dyn_cast<memref::GetGlobalOp>(op);
+  return constant && getNumBytes(constant.getType()).value_or(INT64_MAX) >
+                         kMaxConstantBytes;
+}
+
 /// Whether all users of the constant read it directly, not through views.
 static bool isSupported(memref::GetGlobalOp constant) {
+  if (isLargeConstant(constant))
+    return false;
   bool isElement = isElementOnGpu(constant.getType().getElementType());
   return getConstantValues(constant) &&
          llvm::all_of(constant->getUsers(), [&](Operation *user) {
@@ -173,6 +186,8 @@ struct SelectGpuKernels final
         auto op = dyn_cast<AttentionOp>(unsupported);
         if (op && attention)
           note << ": " << *getGpuUnsupportedReason(op);
+        if (isLargeConstant(unsupported))
+          note << ": code for GPUs has no weights of more than 16 MiB";
         auto memory = dyn_cast<memref::AllocOp>(unsupported);
         std::optional<StringRef> obstacle =
             memory ? getWorkspaceObstacle(memory) : std::nullopt;

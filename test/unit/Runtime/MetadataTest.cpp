@@ -73,6 +73,23 @@ TEST(Metadata, TopLevel) {
             "'llvm' is not a string");
 }
 
+TEST(Metadata, Weights) {
+  auto withWeights = [](const std::string &weights) {
+    return parse(
+        "{\"abi\":1,\"posenc\":\"1\",\"prefix\":\"p\",\"functions\":[],"
+        "\"weights\":" +
+        weights + "}");
+  };
+  EXPECT_EQ(withWeights("{\"file\":\"p.safetensors\","
+                        "\"symbol\":\"p_weights_open\"}"),
+            "");
+  EXPECT_EQ(withWeights("1"), "'weights' is not an object");
+  EXPECT_EQ(withWeights("{}"), "weights: no 'symbol'");
+  EXPECT_EQ(withWeights("{\"symbol\":\"system\"}"),
+            "weights: the symbol 'system' is not a C identifier that starts "
+            "with 'p_'");
+}
+
 TEST(Metadata, Functions) {
   std::string one = functionJson("f", "", "", "");
   EXPECT_EQ(parse(libraryJson(one + "," + one)),

@@ -34,7 +34,10 @@
     "a length, a start, a page or a slot lies outside of its "                 \
     "tensor,\nor an assertion of the function fails")                          \
   X(NoGpu, 13, "there is no driver, no GPU, or no code for this one")          \
-  X(GpuFailed, 14, "the driver reports an error, which err has")
+  X(GpuFailed, 14, "the driver reports an error, which err has")               \
+  X(Weights, 15,                                                               \
+    "the weights are not open, or their file is not the one that was\n"        \
+    "compiled with the library")
 
 enum PosencEntryStatus {
 #define POSENC_ENTRY_STATUS(name, number, meaning) kEntry##name = number,

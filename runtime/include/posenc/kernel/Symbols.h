@@ -21,5 +21,6 @@
 #define POSENC_METADATA_SUFFIX "_metadata"
 #define POSENC_SET_PARALLEL_FOR_SUFFIX "_set_parallel_for"
 #define POSENC_VULKAN_CODE_SUFFIX "_vulkan_code"
+#define POSENC_WEIGHTS_OPEN_SUFFIX "_weights_open"
 
 #endif

@@ -216,10 +216,13 @@ public:
   Library(const Library &) = delete;
   Library &operator=(const Library &) = delete;
 
-  /// Opens the library at `path`. See posenc_library_open().
-  static Library open(const std::string &path, std::string &error) {
+  /// Opens the library at `path`, and its weights at `weights` or beside it.
+  /// See posenc_library_open_with_weights().
+  static Library open(const std::string &path, std::string &error,
+                      const char *weights = nullptr) {
     Library result;
-    if (posenc_library_open(path.c_str(), &result.library))
+    if (posenc_library_open_with_weights(path.c_str(), weights,
+                                         &result.library))
       error = posenc_last_error();
     return result;
   }

@@ -51,11 +51,22 @@ typedef void *(*posenc_symbol_lookup)(void *ctx, const char *symbol);
 /// checked before the system's loader sees it: a file that is damaged, cut off,
 /// for another machine or not a Posenc kernel library is refused without any
 /// of its code being run. (Code that was written to do harm is not recognised.)
+/// If the library has weights in a file, that is mapped: it must be beside the
+/// library, be the one that was compiled with it, and not change while the
+/// library is open.
 /// On success `*out` is the caller's, to be given to posenc_library_close(); on
 /// failure it is NULL. Errors: INVALID_ARGUMENT, NOT_FOUND, IO_ERROR,
 /// BAD_LIBRARY, OUT_OF_MEMORY.
 POSENC_RUNTIME_API posenc_status posenc_library_open(const char *path,
                                                      posenc_library **out);
+
+/// Opens the library as posenc_library_open() does, with weights in another
+/// place than beside it: `weights` is the path of their file, or that of its
+/// folder with a final slash; NULL means beside the library. It is an error if
+/// the process has opened the library's weights from another path. A library
+/// without weights in a file ignores it.
+POSENC_RUNTIME_API posenc_status posenc_library_open_with_weights(
+    const char *path, const char *weights, posenc_library **out);
 
 /// Opens a kernel library whose code is in memory already (a JIT). `metadata`
 /// is the JSON text that X_metadata() would return; it is copied. `lookup` is
