@@ -66,8 +66,8 @@ static std::string adviseModelId(StringRef path) {
       .str();
 }
 
-std::unique_ptr<llvm::MemoryBuffer> mlir::posenc::readFile(StringRef path,
-                                                           uint64_t limit) {
+std::unique_ptr<llvm::MemoryBuffer>
+mlir::posenc::readFile(StringRef path, uint64_t limit, bool isBinary) {
   // Checks the file type first: reading a directory yields an obscure errno,
   // and reading a device may never reach end of file.
   llvm::sys::fs::file_status status;
@@ -82,7 +82,8 @@ std::unique_ptr<llvm::MemoryBuffer> mlir::posenc::readFile(StringRef path,
                       Twine(limit >> 20) + " MiB");
   }
   llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
-      llvm::MemoryBuffer::getFileOrSTDIN(path);
+      llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/false,
+                                         /*RequiresNullTerminator=*/!isBinary);
   if (!buffer)
     return failWith("cannot read '" + path +
                     "': " + buffer.getError().message() + adviseModelId(path));
@@ -216,7 +217,8 @@ static OwningOpRef<ModuleOp> loadOnnx(StringRef path, ContentReader read,
         !llvm::sys::fs::real_path(path, file))
       options.folders.push_back(llvm::sys::path::parent_path(file).str());
   }
-  return importOnnx(context, buffer->getBuffer(), path, options);
+  options.memory = std::move(buffer);
+  return importOnnx(context, options.memory->getBuffer(), path, options);
 }
 
 //===----------------------------------------------------------------------===//
@@ -544,8 +546,11 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
                                                MLIRContext &context,
                                                const LoadHooks &hooks) {
   return load(
-      path, [&](uint64_t limit) { return readFile(path, limit); }, options,
-      context, hooks);
+      path,
+      [&](uint64_t limit) {
+        return readFile(path, limit, /*isBinary=*/path.ends_with(".onnx"));
+      },
+      options, context, hooks);
 }
 
 OwningOpRef<ModuleOp>

@@ -18,9 +18,10 @@ namespace mlir::posenc {
 
 /// Reads a file, or standard input if `path` is `-`. On failure, prints an
 /// error and returns null. A file of more than `limit` bytes is an error,
-/// unless `limit` is 0.
-std::unique_ptr<llvm::MemoryBuffer> readFile(llvm::StringRef path,
-                                             uint64_t limit);
+/// unless `limit` is 0. Large binary files are mapped; others end with a NUL,
+/// for which some must be copied.
+std::unique_ptr<llvm::MemoryBuffer>
+readFile(llvm::StringRef path, uint64_t limit, bool isBinary = false);
 
 } // namespace mlir::posenc
 

@@ -9,6 +9,8 @@
 #include "Limits.h"
 #include "ScalarBounds.h"
 
+#include "posenc/IR/Weights.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -27,6 +29,16 @@ static long double toLongDouble(const APFloat &value) {
   return wide.convertToDouble();
 }
 
+/// Returns the elements of a constant, copied if they are a resource; null if
+/// they are neither.
+static DenseElementsAttr getDense(Attribute value) {
+  auto resource = dyn_cast<DenseResourceElementsAttr>(value);
+  std::optional<ArrayRef<char>> bytes =
+      resource ? getStoredBytes(resource) : std::nullopt;
+  return bytes ? DenseElementsAttr::getFromRawBuffer(resource.getType(), *bytes)
+               : dyn_cast<DenseElementsAttr>(value);
+}
+
 static LogicalResult evaluate(arith::ConstantOp op, Evaluator &values) {
   Type elementType = getElementTypeOrSelf(op.getType());
   std::optional<DType> type = getReferenceType(elementType);
@@ -39,7 +51,7 @@ static LogicalResult evaluate(arith::ConstantOp op, Evaluator &values) {
     elements = {static_cast<long double>(integer.getInt())};
   } else if (auto real = dyn_cast<FloatAttr>(op.getValue())) {
     elements = {toLongDouble(real.getValue())};
-  } else if (auto dense = dyn_cast<DenseElementsAttr>(op.getValue())) {
+  } else if (DenseElementsAttr dense = getDense(op.getValue())) {
     ArrayRef<int64_t> shape = cast<ShapedType>(op.getType()).getShape();
     result.array.shape.assign(shape.begin(), shape.end());
     if (failed(checkShape(op, result.array.shape)))

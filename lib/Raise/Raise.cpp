@@ -9,6 +9,7 @@
 #include "Raise.h"
 
 #include "posenc/IR/CheckReshapes.h"
+#include "posenc/IR/Weights.h"
 #include "posenc/Raise/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -29,12 +30,23 @@ using namespace mlir::posenc;
 /// Larger constants are weights, not tables.
 static constexpr size_t kMaxTableBytes = 16 << 20;
 
+/// Whether only products read a constant that is too large for the frequencies
+/// of a rotation.
+static bool isWeight(arith::ConstantOp op) {
+  constexpr int64_t kMinBytes = 4096;
+  return getNumBytes(cast<ShapedType>(op.getType())).value_or(0) >= kMinBytes &&
+         llvm::all_of(op->getUsers(), [](Operation *user) {
+           auto product = dyn_cast<linalg::LinalgOp>(user);
+           return product && linalg::isaContractionOpInterface(product);
+         });
+}
+
 /// Gives constants of numbers that are resources, as torch-mlir writes them,
 /// the form whose elements are read.
 static void readResources(Operation *module) {
   module->walk([](arith::ConstantOp op) {
     auto resource = dyn_cast<DenseResourceElementsAttr>(op.getValue());
-    if (!resource || resource.getElementType().isInteger(1))
+    if (!resource || resource.getElementType().isInteger(1) || isWeight(op))
       return;
     AsmResourceBlob *blob = resource.getRawHandle().getBlob();
     bool isSplat;

@@ -11,6 +11,9 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <memory>
 
 namespace mlir::posenc {
 
@@ -19,9 +22,13 @@ struct OnnxImportOptions {
   /// that of the file, if the path is a symbolic link. Empty if the model has
   /// no file, so that external data is an error.
   SmallVector<std::string, 2> folders;
+  /// The memory of the bytes, which large constants refer to. They are copied
+  /// if it is null.
+  std::shared_ptr<llvm::MemoryBuffer> memory;
 };
 
-/// Maximum size of an ONNX file and of all its external data, in bytes.
+/// Maximum size of an ONNX file, and of its constants that are copied, in
+/// bytes.
 constexpr uint64_t kMaxOnnxBytes = uint64_t(8) << 30;
 
 /// Builds a module with one function from the bytes of an ONNX model. `name`

@@ -18,6 +18,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCLEGALIZEBF16PASS
@@ -81,6 +82,13 @@ struct LegalizeBF16 final
       if (!numbers.getElementType().isBF16())
         return std::nullopt;
       return {{numbers.bitcast(bits), WalkResult::skip()}};
+    });
+    replacer.addReplacement([&](DenseResourceElementsAttr numbers) -> Replaced {
+      if (!numbers.getElementType().isBF16())
+        return std::nullopt;
+      auto same = DenseResourceElementsAttr::get(numbers.getType().clone(bits),
+                                                 numbers.getRawHandle());
+      return {{same, WalkResult::skip()}};
     });
     replacer.recursivelyReplaceElementsIn(root, /*replaceAttrs=*/true,
                                           /*replaceLocs=*/false,

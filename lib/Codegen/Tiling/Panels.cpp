@@ -8,8 +8,13 @@
 
 #include "Panels.h"
 
+#include "posenc/IR/Weights.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -65,25 +70,81 @@ Value mlir::posenc::packPanels(OpBuilder &builder, Location loc, Value matrix,
       ->getResult(0);
 }
 
-DenseElementsAttr mlir::posenc::packPanels(DenseElementsAttr matrix,
-                                           unsigned columnsDim,
-                                           int64_t panelColumns) {
+bool mlir::posenc::canPackPanels(ElementsAttr matrix) {
+  return !matrix.isSplat() && matrix.getShapedType().getRank() == 2 &&
+         getStoredBytes(matrix);
+}
+
+/// Returns a key for elements that may be weights of a library; empty for
+/// others.
+static std::string getKey(ElementsAttr matrix, ArrayRef<char> bytes) {
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(matrix))
+    return resource.getRawHandle().getKey().str();
+  constexpr size_t kMinBytes = 4096;
+  if (bytes.size() < kMinBytes)
+    return "";
+  auto hash = llvm::BLAKE3::hash<16>(
+      ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
+  return "constant." + llvm::toHex(hash, /*LowerCase=*/true);
+}
+
+/// Writes panels of elements of type T, which are zeros before.
+template <typename T>
+static void writePanels(const char *from, char *to, ArrayRef<int64_t> panels,
+                        int64_t columns, int64_t rowStride,
+                        int64_t columnStride) {
+  int64_t panelColumns = panels[2];
+  for (int64_t panel = 0; panel < panels[0]; ++panel) {
+    int64_t first = panel * panelColumns;
+    int64_t count = std::min(panelColumns, columns - first);
+    for (int64_t row = 0; row < panels[1]; ++row) {
+      const char *source =
+          from + (row * rowStride + first * columnStride) * sizeof(T);
+      if (columnStride == 1)
+        std::memcpy(to, source, count * sizeof(T));
+      else
+        for (int64_t i = 0; i < count; ++i)
+          std::memcpy(to + i * sizeof(T), source + i * columnStride * sizeof(T),
+                      sizeof(T));
+      to += panelColumns * sizeof(T);
+    }
+  }
+}
+
+ElementsAttr mlir::posenc::packPanels(ElementsAttr matrix, unsigned columnsDim,
+                                      int64_t panelColumns) {
   auto type = cast<RankedTensorType>(matrix.getType());
   RankedTensorType packed = getPanelsType(type, columnsDim, panelColumns);
-  ArrayRef<int64_t> shape = packed.getShape();
   int64_t columns = type.getDimSize(columnsDim);
   int64_t columnStride = columnsDim == 1 ? 1 : type.getDimSize(1);
   int64_t rowStride = columnsDim == 1 ? type.getDimSize(1) : 1;
-  unsigned bytes = type.getElementTypeBitWidth() / 8;
-  ArrayRef<char> from = matrix.getRawData();
-  std::vector<char> to(packed.getNumElements() * bytes);
-  char *next = to.data();
-  for (int64_t panel = 0; panel < shape[0]; ++panel)
-    for (int64_t row = 0; row < shape[1]; ++row)
-      for (int64_t i = 0; i < panelColumns; ++i, next += bytes)
-        if (int64_t column = panel * panelColumns + i; column < columns)
-          std::memcpy(next,
-                      &from[(row * rowStride + column * columnStride) * bytes],
-                      bytes);
-  return DenseElementsAttr::getFromRawBuffer(packed, to);
+  ArrayRef<char> from = *getStoredBytes(matrix);
+  auto fill = [&](MutableArrayRef<char> to) {
+    auto write = [&](auto element) {
+      writePanels<decltype(element)>(from.data(), to.data(), packed.getShape(),
+                                     columns, rowStride, columnStride);
+    };
+    switch (type.getElementTypeBitWidth()) {
+    case 8:
+      return write(uint8_t());
+    case 16:
+      return write(uint16_t());
+    case 32:
+      return write(uint32_t());
+    default:
+      return write(uint64_t());
+    }
+  };
+  std::string key = getKey(matrix, from);
+  if (key.empty()) {
+    std::vector<char> to(*getNumBytes(packed));
+    fill(to);
+    return DenseElementsAttr::getFromRawBuffer(packed, to);
+  }
+  return getOrCreateWeights(
+      packed,
+      getPackedKey(key,
+                   {type.getDimSize(1 - columnsDim), columns, panelColumns},
+                   columnsDim),
+      fill);
 }

@@ -42,8 +42,11 @@ Value packPanels(OpBuilder &builder, Location loc, Value matrix,
 
 /// Packs a constant likewise, into panels of `panelColumns` columns: those of a
 /// register tile, which then reads consecutive cache lines.
-DenseElementsAttr packPanels(DenseElementsAttr matrix, unsigned columnsDim,
-                             int64_t panelColumns);
+ElementsAttr packPanels(ElementsAttr matrix, unsigned columnsDim,
+                        int64_t panelColumns);
+
+/// Whether packPanels() can pack these elements.
+bool canPackPanels(ElementsAttr matrix);
 
 } // namespace mlir::posenc
 

@@ -129,12 +129,12 @@ static Value findPanels(RewriterBase &rewriter, const Product &product,
                    unpack.getStaticTiles().front() % columns == 0
                ? unpack.getSource()
                : Value();
-  DenseElementsAttr elements;
-  if (!matchPattern(matrix, m_Constant(&elements)) || elements.isSplat() ||
-      elements.getType().getRank() != 2)
+  ElementsAttr elements;
+  if (!matchPattern(matrix, m_Constant(&elements)) || !canPackPanels(elements))
     return nullptr;
-  return arith::ConstantOp::create(rewriter, product.op->getLoc(),
-                                   packPanels(elements, dim, columns));
+  return arith::ConstantOp::create(
+      rewriter, product.op->getLoc(),
+      cast<TypedAttr>(packPanels(elements, dim, columns)));
 }
 
 /// Whether the operation is a tile already, created by this pass or by a

@@ -34,8 +34,7 @@ static StringRef shorten(StringRef name) { return name.take_front(kMaxName); }
 Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
                    const OnnxImportOptions &options)
     : builder(FileLineColLoc::get(&context, file, 0, 0), &context),
-      reader(&context, options.folders), model(model),
-      fileLoc(builder.getLoc()) {
+      reader(&context, options), model(model), fileLoc(builder.getLoc()) {
   addAttentionOperators(table);
   addControlOperators(table);
   addConvolutionOperators(table);
@@ -56,6 +55,34 @@ Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
   addReadNames(model.graph);
   // Absent inputs and outputs have this name.
   readNames.erase("");
+  findWeights();
+}
+
+/// Finds the initializers that are weights: products, and what transposes their
+/// operands, do not read their elements here. Large tables of rows are weights,
+/// small ones may be those of rotations, which are raised.
+void Importer::findWeights() {
+  constexpr uint64_t kMinWeights = 4096, kMinTable = (16 << 20) + 1;
+  llvm::StringSet<> others;
+  for (const ValueInfo &output : model.graph.outputs)
+    others.insert(output.name);
+  for (const Node &node : model.graph.nodes) {
+    bool isProduct =
+        node.domain.empty() && llvm::is_contained({"MatMul", "Gemm"}, node.op);
+    bool isMove = node.domain.empty() &&
+                  llvm::is_contained({"Transpose", "Gather"}, node.op);
+    for (auto [number, input] : llvm::enumerate(node.inputs)) {
+      if (!isProduct && !(isMove && number == 0)) {
+        others.insert(input);
+        continue;
+      }
+      uint64_t bytes = node.op == "Gather" ? kMinTable : kMinWeights;
+      uint64_t &known = mappedNames[input];
+      known = std::max(known, bytes);
+    }
+  }
+  for (StringRef name : others.keys())
+    mappedNames.erase(name);
 }
 
 void Importer::addReadNames(const Graph &graph) {
@@ -111,6 +138,10 @@ Value Importer::getValue(Tensor &tensor) {
     tensor.value = arith::ConstantOp::create(builder, tensor.constant);
     return tensor.value;
   }
+  if (tensor.weights) {
+    tensor.value = arith::ConstantOp::create(builder, tensor.weights);
+    return tensor.value;
+  }
   // The elements are sizes.
   SmallVector<Value> elements;
   SmallVector<APInt> constants;
@@ -149,12 +180,25 @@ static std::optional<SmallVector<Size>> getElements(DenseElementsAttr attr,
   return elements;
 }
 
-Tensor onnx::createConstant(DenseElementsAttr attr, Type element) {
+/// Returns a tensor of a static type, without its elements.
+static Tensor createTyped(ShapedType type) {
   Tensor tensor;
-  auto type = cast<RankedTensorType>(attr.getType());
-  tensor.element = element ? element : type.getElementType();
+  tensor.element = type.getElementType();
   tensor.shape = llvm::map_to_vector(type.getShape(),
                                      [](int64_t size) { return Size(size); });
+  return tensor;
+}
+
+Tensor onnx::createWeights(DenseResourceElementsAttr attr) {
+  Tensor tensor = createTyped(attr.getType());
+  tensor.weights = attr;
+  return tensor;
+}
+
+Tensor onnx::createConstant(DenseElementsAttr attr, Type element) {
+  Tensor tensor = createTyped(attr.getType());
+  if (element)
+    tensor.element = element;
   tensor.constant = attr;
   tensor.elements = getElements(attr, tensor.element);
   return tensor;
@@ -258,8 +302,19 @@ LogicalResult Importer::addInputs(func::FuncOp function) {
 
 LogicalResult Importer::addInitializers(const Graph &graph) {
   for (const TensorProto &proto : graph.initializers) {
-    DenseElementsAttr attr =
-        reader.read(proto, [&] { return mlir::emitError(fileLoc); });
+    auto emitError = [&] { return mlir::emitError(fileLoc); };
+    auto mapped = mappedNames.find(proto.name);
+    if (mapped != mappedNames.end()) {
+      FailureOr<DenseResourceElementsAttr> weights =
+          reader.map(proto, mapped->second, emitError);
+      if (failed(weights))
+        return failure();
+      if (*weights) {
+        define(proto.name, createWeights(*weights));
+        continue;
+      }
+    }
+    DenseElementsAttr attr = reader.read(proto, emitError);
     if (!attr)
       return failure();
     Type element = getElementType(builder.getContext(), proto.type);

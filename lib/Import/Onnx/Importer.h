@@ -49,10 +49,14 @@ struct Tensor {
   /// getStorageType() says.
   Type element;
   SmallVector<Size> shape;
-  /// Null until getValue() creates it, if `constant` or `elements` is known.
+  /// Null until getValue() creates it, if `constant`, `weights` or `elements`
+  /// is known.
   Value value;
   /// The elements of a constant.
   DenseElementsAttr constant;
+  /// Those of a large constant that is read by products only: they are in the
+  /// memory of the model's files.
+  DenseResourceElementsAttr weights;
   /// The elements of an integer or bool tensor of rank 0 or 1, if they follow
   /// from sizes.
   std::optional<SmallVector<Size>> elements;
@@ -117,12 +121,19 @@ void addSliceOperators(OperatorTable &table);
 /// Reads the elements of tensors, inline or external.
 class TensorReader {
 public:
-  TensorReader(MLIRContext *context, ArrayRef<std::string> folders)
-      : context(context), folders(folders) {}
+  TensorReader(MLIRContext *context, const OnnxImportOptions &options)
+      : context(context),
+        folders(options.folders.begin(), options.folders.end()),
+        model(options.memory) {}
 
   /// Returns the elements, of the storage type, or null after an error.
   DenseElementsAttr read(const TensorProto &proto,
                          llvm::function_ref<InFlightDiagnostic()> emitError);
+  /// Returns the elements where they are in the model's files, if they have
+  /// that many bytes. Null if read() must copy them, or reports an error.
+  FailureOr<DenseResourceElementsAttr>
+  map(const TensorProto &proto, uint64_t minBytes,
+      llvm::function_ref<InFlightDiagnostic()> emitError);
 
 private:
   std::optional<StringRef>
@@ -131,7 +142,8 @@ private:
 
   MLIRContext *context;
   SmallVector<std::string> folders;
-  llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> files;
+  std::shared_ptr<llvm::MemoryBuffer> model;
+  llvm::StringMap<std::shared_ptr<llvm::MemoryBuffer>> files;
   uint64_t numBytes = 0;
 };
 
@@ -187,6 +199,7 @@ private:
   LogicalResult checkOpsets();
   LogicalResult addInputs(func::FuncOp function);
   LogicalResult addInitializers(const Graph &graph);
+  void findWeights();
   /// Adds the names that nodes and results of a graph read, and its branches.
   void addReadNames(const Graph &graph);
   LogicalResult importNode(const Node &node);
@@ -201,6 +214,9 @@ private:
   llvm::StringMap<Size> symbols;
   /// Names of the values that nodes and outputs of the graph read.
   llvm::StringSet<> readNames;
+  /// Minimum bytes of initializers that need not be copied. Others, which are
+  /// not there, are.
+  llvm::StringMap<uint64_t> mappedNames;
 };
 
 /// Access to a node for the function that imports it. It is also the builder of

@@ -27,6 +27,8 @@ namespace mlir::posenc::onnx {
 /// Returns a constant, whose elements are those of the attribute unless the
 /// storage type of `element` is.
 Tensor createConstant(DenseElementsAttr attr, Type element = Type());
+/// Returns the tensor of a constant whose elements are not known here.
+Tensor createWeights(DenseResourceElementsAttr attr);
 /// Returns a tensor with the value, whose type is changed by tensor.cast to
 /// that of the shape.
 Tensor createTensor(NodeImporter &node, Value value, ArrayRef<Size> shape);

@@ -13,6 +13,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Ops.h"
+#include "posenc/IR/Weights.h"
+
+#include "mlir/IR/DialectResourceBlobManager.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -107,6 +110,12 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
     result.constant = tensor.constant.reshape(type);
     return result;
   }
+  if (tensor.weights && type.hasStaticShape() &&
+      type.getNumElements() == tensor.weights.getType().getNumElements()) {
+    result.weights =
+        DenseResourceElementsAttr::get(type, tensor.weights.getRawHandle());
+    return result;
+  }
   if (result.elements) {
     (void)requireEqual(node, before, after);
     return result;
@@ -154,15 +163,13 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
   return result;
 }
 
-/// Transposes the elements of a constant.
-static DenseElementsAttr transposeConstant(DenseElementsAttr attr,
-                                           RankedTensorType type,
-                                           ArrayRef<int64_t> permutation) {
-  auto source = cast<RankedTensorType>(attr.getType());
+/// Transposes the elements of a tensor.
+static void transposeElements(RankedTensorType source, ArrayRef<char> from,
+                              RankedTensorType type,
+                              ArrayRef<int64_t> permutation,
+                              MutableArrayRef<char> to) {
   int64_t rank = source.getRank();
   size_t width = source.getElementTypeBitWidth() / 8;
-  ArrayRef<char> from = attr.getRawData();
-  std::vector<char> to(from.size());
   SmallVector<int64_t> strides(rank, 1), steps(rank), index(rank, 0);
   for (int64_t dim = rank - 2; dim >= 0; --dim)
     strides[dim] = strides[dim + 1] * source.getDimSize(dim + 1);
@@ -179,7 +186,30 @@ static DenseElementsAttr transposeConstant(DenseElementsAttr attr,
       index[dim] = 0;
     }
   }
+}
+
+static DenseElementsAttr transposeConstant(DenseElementsAttr attr,
+                                           RankedTensorType type,
+                                           ArrayRef<int64_t> permutation) {
+  ArrayRef<char> from = attr.getRawData();
+  std::vector<char> to(from.size());
+  transposeElements(cast<RankedTensorType>(attr.getType()), from, type,
+                    permutation, to);
   return DenseElementsAttr::getFromRawBuffer(type, to);
+}
+
+static DenseResourceElementsAttr
+transposeWeights(DenseResourceElementsAttr attr, RankedTensorType type,
+                 ArrayRef<int64_t> permutation) {
+  auto source = cast<RankedTensorType>(attr.getType());
+  // The key says how, so that equal tensors are one.
+  std::string name = attr.getRawHandle().getKey().str() + ".transposed";
+  for (int64_t dim : permutation)
+    name += "." + std::to_string(source.getDimSize(dim)) + "of" +
+            std::to_string(dim);
+  return getOrCreateWeights(type, name, [&](MutableArrayRef<char> to) {
+    transposeElements(source, *getStoredBytes(attr), type, permutation, to);
+  });
 }
 
 Tensor onnx::transpose(NodeImporter &node, Tensor &tensor,
@@ -202,6 +232,10 @@ Tensor onnx::transpose(NodeImporter &node, Tensor &tensor,
         tensor.constant.isSplat()
             ? tensor.constant.resizeSplat(type)
             : transposeConstant(tensor.constant, type, permutation);
+    return result;
+  }
+  if (tensor.weights) {
+    result.weights = transposeWeights(tensor.weights, type, permutation);
     return result;
   }
   Value value = node.getValue(tensor);

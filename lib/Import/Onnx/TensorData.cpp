@@ -8,6 +8,9 @@
 
 #include "Importer.h"
 
+#include "posenc/IR/Weights.h"
+
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
@@ -81,7 +84,7 @@ std::string onnx::describeDataType(int64_t type) {
 
 /// Opens a file of external data, in the first folder that has it. It must be
 /// inside of one of them after symbolic links are resolved.
-static std::unique_ptr<llvm::MemoryBuffer>
+static std::shared_ptr<llvm::MemoryBuffer>
 openInside(ArrayRef<std::string> folders, StringRef location,
            llvm::function_ref<InFlightDiagnostic()> emitError) {
   namespace path = llvm::sys::path;
@@ -134,7 +137,7 @@ TensorReader::readExternal(const TensorProto &proto,
     emitError() << "external data needs a model that is read from a file";
     return std::nullopt;
   }
-  std::unique_ptr<llvm::MemoryBuffer> &file = files[proto.location];
+  std::shared_ptr<llvm::MemoryBuffer> &file = files[proto.location];
   if (!file && !(file = openInside(folders, proto.location, emitError)))
     return std::nullopt;
   uint64_t size = file->getBufferSize(), offset = 0, length = 0;
@@ -219,6 +222,38 @@ static DenseElementsAttr convertFields(RankedTensorType type,
   default:
     return convert<int64_t>(type, ints);
   }
+}
+
+FailureOr<DenseResourceElementsAttr>
+TensorReader::map(const TensorProto &proto, uint64_t minBytes,
+                  llvm::function_ref<InFlightDiagnostic()> emitError) {
+  Type element = getElementType(context, proto.type);
+  bool isMapped = proto.isExternal || (proto.raw && model);
+  if (!isMapped || !isa_and_present<FloatType>(element) ||
+      proto.dims.size() > kMaxRank ||
+      llvm::any_of(proto.dims, [](int64_t size) { return size <= 0; }))
+    return DenseResourceElementsAttr();
+  auto type = RankedTensorType::get(proto.dims, element);
+  std::optional<int64_t> bytes = getNumBytes(type);
+  if (!bytes || static_cast<uint64_t>(*bytes) < minBytes)
+    return DenseResourceElementsAttr();
+  std::optional<StringRef> raw = proto.raw;
+  std::shared_ptr<llvm::MemoryBuffer> memory = model;
+  if (proto.isExternal) {
+    raw = readExternal(proto, emitError);
+    if (!raw)
+      return failure();
+    memory = files[proto.location];
+  }
+  // read() reports the error.
+  if (raw->size() != static_cast<uint64_t>(*bytes))
+    return DenseResourceElementsAttr();
+  // The memory is that of a file, which has any alignment.
+  AsmResourceBlob blob(
+      ArrayRef<char>(raw->data(), raw->size()), /*dataAlignment=*/1,
+      [memory](void *, size_t, size_t) {}, /*dataIsMutable=*/false);
+  StringRef name = proto.name.empty() ? "weights" : proto.name.take_front(200);
+  return DenseResourceElementsAttr::get(type, name, std::move(blob));
 }
 
 DenseElementsAttr
