@@ -400,6 +400,16 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     return result
 
 
-def load(path: str | os.PathLike) -> Kernels:
-    """Loads a kernel library, `libX.so`, that posenc-compile wrote."""
-    return make_kernels(LibraryCode(_to_path(path)))
+def load(path: str | os.PathLike, *, weights: str | os.PathLike | None = None
+         ) -> Kernels:
+    """Loads a kernel library, `libX.so`, that posenc-compile wrote.
+
+    weights: the file of its weights, or that file's folder with a final slash
+        (default: `X.safetensors` beside the library). Libraries of which all weights
+        are in the code ignore it.
+
+    The weights are mapped, so that processes share their memory. Neither file may be
+    changed while it is in use: replace it by renaming another one.
+    """
+    return make_kernels(LibraryCode(
+        _to_path(path), None if weights is None else _to_path(weights)))

@@ -156,19 +156,20 @@ class CompiledCode:
 
 
 class _LoadedLibrary:
-    """A kernel library that the system's loader has loaded."""
+    """A kernel library that the system's loader has loaded, with its weights."""
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, weights: str):
         runtime = open_library("libposenc_runtime.so")
         pointer, text = ctypes.c_void_p, ctypes.c_char_p
-        open_kernels = _declare(runtime, "posenc_library_open", ctypes.c_int32, text,
-                                ctypes.POINTER(pointer))
+        open_kernels = _declare(
+            runtime, "posenc_library_open_with_weights", ctypes.c_int32, text, text,
+            ctypes.POINTER(pointer))
         close = _declare(runtime, "posenc_library_close", None, pointer)
         metadata = _declare(runtime, "posenc_library_metadata", text, pointer)
         last_error = _declare(runtime, "posenc_last_error", text)
         # The runtime checks the file before the system's loader sees it.
         handle = pointer()
-        if open_kernels(os.fsencode(path), ctypes.byref(handle)):
+        if open_kernels(os.fsencode(path), os.fsencode(weights), ctypes.byref(handle)):
             raise Error(last_error().decode(errors="replace"))
         try:
             self.metadata = metadata(handle).decode()
@@ -179,32 +180,36 @@ class _LoadedLibrary:
             close(handle)
 
 
-# The loaded libraries by the hash of their content. They are never unloaded.
-_loaded: dict[bytes, _LoadedLibrary] = {}
+# The loaded libraries by the hash of their content, and the weights that were asked
+# for. They are never unloaded.
+_loaded: dict[tuple[bytes, str | None], _LoadedLibrary] = {}
 _loading = Lock()
 
 
-def _load_library(path: str) -> _LoadedLibrary:
+def _load_library(path: str, weights: str | None) -> _LoadedLibrary:
     """Loads a kernel library from a copy of its file. A file that is rewritten in place
     would change code that is loaded from it, and the system's loader would return the
-    old code of a rewritten file, since it has the same name."""
+    old code of a rewritten file, since it has the same name. The copy has its weights
+    where they are."""
+    # A final slash makes it the folder of the file, whose name the library knows.
+    place = weights or os.path.join(os.path.dirname(os.path.realpath(path)), "")
     if not os.path.isfile(path):
-        return _LoadedLibrary(path)  # Raises an error.
+        return _LoadedLibrary(path, place)  # Raises an error.
     path = os.path.abspath(path)
     try:
         with open(path, "rb") as file:
             content = file.read()
     except OSError as error:
         raise Error(f"cannot read '{path}': {error.strerror}") from None
-    key = hashlib.sha256(content).digest()
+    key = hashlib.sha256(content).digest(), weights
     with _loading:
         if key not in _loaded:
-            _loaded[key] = (_load_copy(os.path.basename(path), content)
-                            or _LoadedLibrary(path))
+            _loaded[key] = (_load_copy(os.path.basename(path), content, place)
+                            or _LoadedLibrary(path, place))
         return _loaded[key]
 
 
-def _load_copy(name: str, content: bytes) -> _LoadedLibrary | None:
+def _load_copy(name: str, content: bytes, weights: str) -> _LoadedLibrary | None:
     """Returns None for a bad library, whose error is to have the path of its file, and
     if there is no folder for temporary files that code can be loaded from."""
     try:
@@ -213,7 +218,7 @@ def _load_copy(name: str, content: bytes) -> _LoadedLibrary | None:
             with open(path, "wb") as file:
                 file.write(content)
             # What is loaded needs no name, so the copy is deleted.
-            return _LoadedLibrary(path)
+            return _LoadedLibrary(path, weights)
     except (OSError, Error):
         return None
 
@@ -221,8 +226,8 @@ def _load_copy(name: str, content: bytes) -> _LoadedLibrary | None:
 class LibraryCode:
     """A kernel library that posenc-compile wrote."""
 
-    def __init__(self, path: str):
-        library = _load_library(path)
+    def __init__(self, path: str, weights: str | None = None):
+        library = _load_library(path, weights)
         self.metadata, self._code = library.metadata, library.code
         self.warnings: list[str] = []
 

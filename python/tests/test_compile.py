@@ -506,6 +506,47 @@ def test_load(tmp_path):
 @pytest.mark.skipif(not find_compiler(), reason="POSENC_BIN does not name the folder of "
                     "posenc-compile")
 @pytest.mark.parametrize("copied", [True, False])
+def test_load_of_weights(tmp_path, monkeypatch, copied):
+    """The file of a library's weights is beside it, or where `weights` says."""
+    if not copied:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    random = np.random.default_rng(int(copied))
+    x, w = (random.standard_normal((rows, 64)).astype(np.float32) for rows in (5, 64))
+    (tmp_path / "product.mlir").write_text(f"""
+        func.func @product(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {{
+          %zero = arith.constant 0.0 : f32
+          %row = arith.constant 0 : index
+          %w = arith.constant dense<"0x{w.tobytes().hex().upper()}"> : tensor<64x64xf32>
+          %n = tensor.dim %x, %row : tensor<?x64xf32>
+          %empty = tensor.empty(%n) : tensor<?x64xf32>
+          %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x64xf32>)
+            -> tensor<?x64xf32>
+          %y = linalg.matmul ins(%x, %w : tensor<?x64xf32>, tensor<64x64xf32>)
+            outs(%init : tensor<?x64xf32>) -> tensor<?x64xf32>
+          return %y : tensor<?x64xf32>
+        }}""")
+    library, weights = tmp_path / "libmodel.so", tmp_path / "model.safetensors"
+    subprocess.run([find_compiler(), tmp_path / "product.mlir", "-o", library,
+                    "--weights=file"], check=True)
+    assert is_close(posenc.load(library).product(x), x @ w)
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    library = library.rename(moved / "libother.so")
+    weights = weights.rename(tmp_path / "weights")
+    for path in (tmp_path / "missing", library):
+        with pytest.raises(posenc.Error, match="libother.so: weights: .*(missing|other)"):
+            posenc.load(library, weights=path)
+    if copied:
+        assert is_close(posenc.load(library, weights=weights).product(x), x @ w)
+        return
+    # The same file is loaded already, and has its weights from another path.
+    with pytest.raises(posenc.Error, match="opened its weights already, from .*model.safe"):
+        posenc.load(library, weights=weights)
+
+
+@pytest.mark.skipif(not find_compiler(), reason="POSENC_BIN does not name the folder of "
+                    "posenc-compile")
+@pytest.mark.parametrize("copied", [True, False])
 def test_load_of_a_rewritten_file(tmp_path, monkeypatch, copied):
     """The functions are those of the file's content, and older ones still work."""
     if not copied:
