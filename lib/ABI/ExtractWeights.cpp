@@ -38,7 +38,8 @@ struct ExtractWeights final
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    NamedAttrList weights;
+    NamedAttrList weights(
+        module->getAttrOfType<DictionaryAttr>(kWeightsAttrName));
     SmallVector<memref::GlobalOp> globals;
     double total = 0;
     for (auto global : module.getOps<memref::GlobalOp>()) {

@@ -71,7 +71,8 @@ struct LoadWeights final
     for (NamedAttribute weight : weights) {
       auto number = dyn_cast<IntegerAttr>(weight.getValue());
       auto global = module.lookupSymbol<LLVM::GlobalOp>(weight.getName());
-      if (!number || !global || global.getValueOrNull()) {
+      if (!number || !number.getType().isSignlessInteger(64) ||
+          number.getInt() < 0 || !global || global.getValueOrNull()) {
         module.emitError() << "expected '" << weight.getName().getValue()
                            << "' in '" << kWeightsAttrName
                            << "' to be the number of a global without a value";

@@ -70,6 +70,10 @@ llvm::Error WeightsFile::add(ModuleOp module) {
     auto elements = weights.getAs<ElementsAttr>(global.getSymName());
     if (!elements)
       continue;
+    if (getSafetensorsType(elements.getElementType()).empty() ||
+        !getStoredBytes(elements))
+      return llvm::createStringError("the elements of '" + global.getSymName() +
+                                     "' cannot be weights in a file");
     if (!tensors.contains(elements))
       if (llvm::Error error = addTensor(global.getSymName(), elements))
         return error;
