@@ -202,8 +202,11 @@ void mlir::posenc::buildTiledToVectorPipeline(
 
 void mlir::posenc::buildVectorToLLVMPipeline(
     OpPassManager &manager, const PosencToCPUOptions &options) {
-  if (!options.bf16Tiles)
-    manager.addNestedPass<func::FuncOp>(createPosencExpandTilesPass());
+  if (!options.bf16Tiles) {
+    PosencExpandTilesPassOptions tiles;
+    tiles.avx512 = options.vectorBytes == 64;
+    manager.addNestedPass<func::FuncOp>(createPosencExpandTilesPass(tiles));
+  }
   VectorTransferToSCFOptions vectorToSCF;
   vectorToSCF.enableFullUnroll();
   manager.addPass(createConvertVectorToSCFPass(vectorToSCF));

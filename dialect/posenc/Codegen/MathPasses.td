@@ -78,6 +78,8 @@ def PosencExpandTilesPass : Pass<"posenc-expand-tiles", "::mlir::func::FuncOp"> 
     buffer on the stack, and loops over its rows have the bits of the instructions:
     the products of the even elements of a row, and those of the odd ones, are
     added in order, then both sums, then the accumulator; subnormal numbers are 0.
+    Unless `avx512`, the intrinsics for exponentials of bf16 weights become
+    arithmetic, too.
     Left alone: other `amx` operations, and those that use their results.
 
     ```
@@ -98,6 +100,10 @@ def PosencExpandTilesPass : Pass<"posenc-expand-tiles", "::mlir::func::FuncOp"> 
                            "::mlir::memref::MemRefDialect",
                            "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect"];
+  let options = [
+    Option<"avx512", "avx512", "bool", /*default=*/"false",
+           "Whether the target has AVX-512">
+  ];
 }
 
 def PosencExpandF8Pass : Pass<"posenc-expand-f8"> {

@@ -15,6 +15,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Numerics/BF16.h"
+#include "posenc/Numerics/BF16Weights.h"
 
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -242,6 +243,13 @@ struct ExpandTiles final
     getOperation().walk([&](Operation *op) {
       if (isa_and_nonnull<amx::AMXDialect>(op->getDialect()))
         operations.push_back(op);
+      if (avx512)
+        return;
+      OpBuilder builder(op);
+      if (Value result = expandVectorIntrinsic(builder, op)) {
+        op->replaceAllUsesWith(ValueRange(result));
+        expanded.push_back(op);
+      }
     });
     TileExpander expander(getOperation());
     for (Operation *op : operations)
