@@ -158,6 +158,8 @@ void mlir::posenc::buildTiledToVectorPipeline(
       getVectorOptions<PosencVectorizeTilesPassOptions>(options)));
   manager.addPass(createConvertPosencTablesToVectorPass(
       getVectorOptions<ConvertPosencTablesToVectorPassOptions>(options)));
+  if (options.bf16Tiles)
+    manager.addNestedPass<func::FuncOp>(createPosencInterleaveTilesPass());
   PosencCopyToLoopsPassOptions copies;
   copies.vectorBytes = options.vectorBytes;
   manager.addNestedPass<func::FuncOp>(createPosencCopyToLoopsPass(copies));

@@ -273,6 +273,50 @@ def PosencLowerTileProductsPass
     "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect"];
 }
 
+def PosencInterleaveTilesPass
+    : Pass<"posenc-interleave-tiles", "::mlir::func::FuncOp"> {
+  let summary = "Place vector operations among products of AMX tiles";
+  let description = [{
+    The tile unit and the vector units of a core work at the same time only if
+    their instructions alternate: after 16 products, the reorder buffer holds no
+    vector instruction that follows them. Input: a block with products of tiles
+    (`amx.tile_mulf`) before or after operations on vectors. Output: the vector
+    operations, in the same order, in equal shares after each product. A tile
+    that a sum starts from is loaded right before its first product. A
+    `amx.tile_store` waits until the next sum starts, as it would otherwise wait
+    for its product in the way of later instructions.
+
+    An operation is placed only after all earlier operations that it depends on.
+    Accesses of memory depend on each other if one of them writes, unless they
+    are to different `memref.alloca`s, to such memory and an argument of the
+    function, to different results of one `memref.distinct_objects`, or if a
+    constant index differs. The pass removes `memref.distinct_objects`.
+    Operations with regions, and those with unknown effects, stay where they are.
+
+    ```
+    %sum = amx.tile_zero : !amx.tile<16x16xf32>
+    %0 = amx.tile_mulf %a0, %b0, %sum : ...
+    %1 = amx.tile_mulf %a1, %b1, %0 : ...
+    amx.tile_store %c[%c0, %c0], %1 : ...
+    %x = vector.load %p[%c0] : memref<32xf32>, vector<16xf32>
+    %y = arith.addf %x, %x : vector<16xf32>
+    %z = arith.mulf %y, %y : vector<16xf32>
+    vector.store %z, %p[%c0] : memref<32xf32>, vector<16xf32>
+    ```
+    becomes
+    ```
+    %sum = amx.tile_zero : !amx.tile<16x16xf32>
+    %0 = amx.tile_mulf %a0, %b0, %sum : ...
+    %x = vector.load %p[%c0] : memref<32xf32>, vector<16xf32>
+    %y = arith.addf %x, %x : vector<16xf32>
+    %1 = amx.tile_mulf %a1, %b1, %0 : ...
+    %z = arith.mulf %y, %y : vector<16xf32>
+    vector.store %z, %p[%c0] : memref<32xf32>, vector<16xf32>
+    amx.tile_store %c[%c0, %c0], %1 : ...
+    ```
+  }];
+}
+
 def ConvertPosencTablesToVectorPass
     : Posenc_ToVectorPass<"convert-posenc-tables-to-vector"> {
   let summary = "Convert sincos and sinusoidal on memrefs to vectors";
