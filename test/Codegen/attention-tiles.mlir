@@ -30,7 +30,8 @@
 // CHECK-DAG: %[[S:.*]] = memref.alloca() {alignment = 64 : i64} : memref<128x32xf32>
 // CHECK-DAG: %[[ACC:.*]] = memref.alloca() {alignment = 64 : i64} : memref<{{[0-9]+}}x64x32xf32>
 
-// The words of values are transposed, square by square, after absent keys of a
+// Steps are not pipelined with a mask. The words of values are transposed, square
+// by square, after absent keys of a
 // tile have been filled with 0.
 // CHECK: vector.load %{{.*}}, vector<16xf32>
 // CHECK-COUNT-64: vector.shuffle {{.*}} : vector<16xf32>, vector<16xf32>
@@ -71,8 +72,8 @@
 // CHECK-COUNT-16: amx.tile_mulf
 // CHECK-NOT: amx.tile_mulf
 // CHECK: default
-func.func @causal(%q: memref<2x?x4x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %o: memref<2x?x4x64xbf16>) {
-  posenc.attention causal ins(%q, %k, %v : memref<2x?x4x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) outs(%o : memref<2x?x4x64xbf16>)
+func.func @causal(%q: memref<2x?x4x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %m: memref<1x1x?x?xi1>, %o: memref<2x?x4x64xbf16>) {
+  posenc.attention causal ins(%q, %k, %v : memref<2x?x4x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) mask(%m : memref<1x1x?x?xi1>) outs(%o : memref<2x?x4x64xbf16>)
   return
 }
 
@@ -86,8 +87,8 @@ func.func @causal(%q: memref<2x?x4x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memr
 // CHECK-COUNT-8: amx.tile_load {{.*}} into !amx.tile<16x32xbf16>
 // CHECK-NOT: amx.tile_load
 // CHECK: amx.tile_store
-func.func @rest(%q: memref<2x?x4x44xbf16>, %k: memref<2x?x2x44xbf16>, %v: memref<2x?x2x48xbf16>, %o: memref<2x?x4x48xbf16>) {
-  posenc.attention ins(%q, %k, %v : memref<2x?x4x44xbf16>, memref<2x?x2x44xbf16>, memref<2x?x2x48xbf16>) outs(%o : memref<2x?x4x48xbf16>)
+func.func @rest(%q: memref<2x?x4x44xbf16>, %k: memref<2x?x2x44xbf16>, %v: memref<2x?x2x48xbf16>, %m: memref<1x1x?x?xi1>, %o: memref<2x?x4x48xbf16>) {
+  posenc.attention ins(%q, %k, %v : memref<2x?x4x44xbf16>, memref<2x?x2x44xbf16>, memref<2x?x2x48xbf16>) mask(%m : memref<1x1x?x?xi1>) outs(%o : memref<2x?x4x48xbf16>)
   return
 }
 
@@ -95,8 +96,8 @@ func.func @rest(%q: memref<2x?x4x44xbf16>, %k: memref<2x?x2x44xbf16>, %v: memref
 
 // CHECK-LABEL: func.func @keys_96
 // CHECK: memref.alloca() {alignment = 64 : i64} : memref<96x32xf32>
-func.func @keys_96(%q: memref<2x?x4x96xbf16>, %k: memref<2x?x2x96xbf16>, %v: memref<2x?x2x96xbf16>, %o: memref<2x?x4x96xbf16>) {
-  posenc.attention causal window_left = 99 ins(%q, %k, %v : memref<2x?x4x96xbf16>, memref<2x?x2x96xbf16>, memref<2x?x2x96xbf16>) outs(%o : memref<2x?x4x96xbf16>)
+func.func @keys_96(%q: memref<2x?x4x96xbf16>, %k: memref<2x?x2x96xbf16>, %v: memref<2x?x2x96xbf16>, %m: memref<1x1x?x?xi1>, %o: memref<2x?x4x96xbf16>) {
+  posenc.attention causal window_left = 99 ins(%q, %k, %v : memref<2x?x4x96xbf16>, memref<2x?x2x96xbf16>, memref<2x?x2x96xbf16>) mask(%m : memref<1x1x?x?xi1>) outs(%o : memref<2x?x4x96xbf16>)
   return
 }
 

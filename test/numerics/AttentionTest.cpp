@@ -173,6 +173,15 @@ std::vector<NamedCase> getFeatures() {
   addBF16Dots("PartsOfTiles",
               [](Case &c) { c.dim = 44, c.valueDim = 48, c.left = 9; });
   addBF16Dots("Odd", [](Case &c) { c.dim = 13; });
+  // Blocks of several steps with AMX, of which windows see the middle, and
+  // a number of columns that no block of four steps divides.
+  addBF16Dots("Blocks", [](Case &c) {
+    c.dim = c.valueDim = 128, c.causal = c.lengths = true;
+    c.left = 70;
+  });
+  addBF16Dots("WideValues", [](Case &c) {
+    c.dim = 32, c.valueDim = 160, c.causal = c.sinks = true;
+  });
   addBF16Dots("Rotated", [](Case &c) {
     c.norms = c.causal = c.interleaved = c.sinks = true;
     c.queryAngles = c.keyAngles = Angles::Positions;
@@ -275,6 +284,28 @@ TEST(AttentionTest, NonFiniteInputsAreDetected) {
     ++(std::isfinite(value) ? finite : nonFinite);
   EXPECT_GT(finite, 0u);
   EXPECT_GT(nonFinite, 0u);
+}
+
+/// Pipelined steps of AMX: each remainder of a query tile and of a step,
+/// several tiles of keys, and scores that exceed those of the first keys by
+/// far.
+TEST(AttentionTest, TileSteps) {
+  AttentionCase c;
+  c.dtype = POSENC_BF16, c.heads = 2, c.keyHeads = 1;
+  c.dim = 32, c.valueDim = 64;
+  c.causal = c.lengths = true;
+  c.route = Route::BF16Tiles;
+  auto check = [&](const Kernel &kernel, AttentionSizes sizes, uint64_t seed) {
+    AttentionData data(c, sizes, seed);
+    EXPECT_EQ(data.check(kernel.call("f", data.getInputs())), "")
+        << sizes.queries << " x " << sizes.keys;
+  };
+  Kernel kernel(getModule(c), c.route);
+  for (int64_t tokens = 1; tokens <= 70; ++tokens)
+    check(kernel, {2, tokens, tokens}, tokens);
+  check(kernel, {1, 40, 2049}, /*seed=*/71);
+  c.scale = 8;
+  check(Kernel(getModule(c), c.route), {2, 70, 400}, /*seed=*/72);
 }
 
 std::string getName(const testing::TestParamInfo<NamedCase> &info) {

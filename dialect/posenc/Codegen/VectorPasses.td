@@ -374,8 +374,11 @@ def ConvertPosencAttentionToVectorPass
     products (`x86vector.avx512.dot`): queries, rotated or normed keys and weights
     are rounded to bf16, and accumulators are f32. Attention that returns
     log-sum-exp, or has an odd head dimension, computes in f32 instead. With
-    `bf16-tiles` too, tiles of 16 keys or channels by 16 queries (`amx.tile_mulf`)
-    compute these dot products, if the values have a multiple of 16 channels.
+    `bf16-tiles` too, tiles of 16 x 16 results (`amx.tile_mulf`) compute these dot
+    products, if the values have a multiple of 16 channels. Without a mask operand,
+    score_mod and mask_mod, the code of a step of 32 keys then has the products of
+    the next step beside its own softmax, which `posenc-interleave-tiles` places
+    among them; otherwise a remark names the reason.
 
     Left alone, with a remark that gives the reason: f64, heads wider than 576,
     a dynamic number of heads, and regions with functions that have no

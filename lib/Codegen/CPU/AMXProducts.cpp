@@ -70,6 +70,50 @@ void mlir::posenc::emitTileProducts(ImplicitLocOpBuilder &builder,
     amx::TileStoreOp::create(builder, result.memory, place, sum);
 }
 
+void mlir::posenc::emitBlockProducts(ImplicitLocOpBuilder &builder,
+                                     const TileBlock &a, const TileBlock &b,
+                                     const TileBlock &result, int64_t depth,
+                                     bool accumulates) {
+  auto sumType =
+      amx::TileType::get({kTileRows, kTileRows}, builder.getF32Type());
+  auto wordType =
+      amx::TileType::get({kTileRows, 2 * kTileRows}, builder.getBF16Type());
+  Value zero = createIndex(builder, 0);
+  auto getIndices = [&](const TileBlock &block, int64_t first, int64_t second) {
+    SmallVector<Value> indices(block.outer);
+    llvm::append_values(indices, createIndex(builder, first),
+                        createIndex(builder, second), zero, zero);
+    return indices;
+  };
+  auto load = [&](amx::TileType type, const TileBlock &block, int64_t first,
+                  int64_t second) -> Value {
+    return amx::TileLoadOp::create(builder, type, block.memory,
+                                   getIndices(block, first, second));
+  };
+  // The order in which a step finishes its sums.
+  constexpr std::pair<int64_t, int64_t> order[] = {
+      {0, 0}, {1, 0}, {0, 1}, {1, 1}};
+  Value sums[2][2];
+  for (auto [i, j] : order)
+    sums[i][j] = accumulates ? load(sumType, result, i, j)
+                             : Value(amx::TileZeroOp::create(builder, sumType));
+  Value left[2], right[2] = {load(wordType, b, 0, 0), nullptr};
+  for (int64_t k = 0; k < depth; ++k)
+    for (auto [i, j] : order) {
+      if (j == 0)
+        left[i] = load(wordType, a, k, i);
+      else if (i == 0)
+        right[1] = load(wordType, b, k, 1);
+      else if (k + 1 < depth)
+        right[0] = load(wordType, b, k + 1, 0);
+      sums[i][j] = amx::TileMulFOp::create(builder, sumType, left[i], right[j],
+                                           sums[i][j]);
+    }
+  for (auto [i, j] : order)
+    amx::TileStoreOp::create(builder, result.memory, getIndices(result, i, j),
+                             sums[i][j]);
+}
+
 void mlir::posenc::emitForCount(ImplicitLocOpBuilder &builder, Value count,
                                 int64_t most,
                                 function_ref<void(int64_t)> body) {

@@ -49,6 +49,21 @@ void emitTileProducts(ImplicitLocOpBuilder &builder, const TilePlace &a,
                       const TilePlace &b, const TilePlace &result,
                       const TileSizes &sizes, bool accumulates);
 
+/// Tiles of 1 KB each in a buffer of rank n + 4, of words or f32: the first n
+/// indices of 2 x `depth` tiles, or of 2 x 2 tiles of sums.
+struct TileBlock {
+  Value memory;
+  SmallVector<Value> outer;
+};
+
+/// Stores the product of 32 rows and 32 columns over `depth` tiles of the sum.
+/// The tiles are a[k][i], b[k][j] and result[i][j], i and j below 2; if
+/// `accumulates`, the product is added to those of `result`. Tiles are loaded in
+/// an order that needs seven registers, which leaves one for copies.
+void emitBlockProducts(ImplicitLocOpBuilder &builder, const TileBlock &a,
+                       const TileBlock &b, const TileBlock &result,
+                       int64_t depth, bool accumulates);
+
 /// Emits `body` for each count from 1 to `most`, of which the code for `count`
 /// runs. Values of tiles cannot be carried by a loop, so a loop over tiles of
 /// the depth is written out.

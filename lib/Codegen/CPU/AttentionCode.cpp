@@ -8,6 +8,7 @@
 
 #include "AttentionCode.h"
 #include "AttentionBF16Tiles.h"
+#include "AttentionTileSteps.h"
 
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Numerics/ElementwiseBuilder.h"
@@ -47,13 +48,6 @@ constexpr int64_t kMaxDecodeFloats = 8 << 10;
 
 static int64_t alignTo(int64_t size, int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
-}
-
-/// Rounds a row up to an odd number of cache lines, so that a column of rows
-/// does not fall into one cache set.
-static int64_t getRowSize(int64_t size) {
-  constexpr int64_t line = 16;
-  return ((size + line - 1) / line | 1) * line;
 }
 
 /// Whether the key heads of a token are contiguous and are used in place.
@@ -135,6 +129,10 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
   if (range) {
     tiles.setDecode(op, *range, groupSize, std::max(dim, valueDim));
     tiles.fitDecode(op, groupSize, bytes);
+    return tiles;
+  }
+  if (tiles.hasBF16Tiles && !getNoTileStepsReason(op)) {
+    tiles.setTileSteps(op, target, groupSize, bytes);
     return tiles;
   }
   if (!usesBF16Dots(op, target)) {
@@ -467,6 +465,10 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
   auto allocate = [&](ArrayRef<int64_t> shape) {
     return scratch.allocate(builder, op, shape);
   };
+  if (tiles.blockSteps > 0) {
+    allocateTileSteps(*this, builder, scratch);
+    return;
+  }
   int64_t queryTile = tiles.getQueryTile();
   int64_t numKeys = alignTo(tiles.keys, tiles.getRowStep());
   int64_t pair = getDotWidth();
@@ -496,10 +498,10 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
   rows = !hasBF16Dots && valueDim <= dim && queryTile <= numKeys
              ? keys
              : allocate({queryTile, getRowSize(std::max(dim, valueDim))});
-  queries =
-      allocate({getNumQueryTiles(),
-                tiles.hasBF16Tiles ? getNumWords() : alignTo(dim, tiles.lanes) / pair,
-                queryTile});
+  queries = allocate(
+      {getNumQueryTiles(),
+       tiles.hasBF16Tiles ? getNumWords() : alignTo(dim, tiles.lanes) / pair,
+       queryTile});
   acc =
       allocate({getNumQueryTiles(), alignTo(valueDim, tiles.lanes), queryTile});
   scores = allocate({numKeys, queryTile});

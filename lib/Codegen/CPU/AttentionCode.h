@@ -70,6 +70,9 @@ struct AttentionTiles {
   int64_t scoreRows, valueColumns;
   /// Whether AMX tiles compute the bf16 dot products (AttentionBF16Tiles.h).
   bool hasBF16Tiles = false;
+  /// With AMX, if steps of 32 keys are pipelined (AttentionTileSteps.h): the
+  /// steps whose weights are multiplied by values at once; else 0.
+  int64_t blockSteps = 0;
   /// Keys of a tile, and queries of all heads of a task.
   int64_t keys = 0, queries;
   /// Query heads and key heads of a task.
@@ -140,6 +143,9 @@ private:
   }
   /// The maximum of `getStateSize` over all vector widths.
   int64_t getMaxStateSize(int64_t valueDim) const;
+  /// Chooses `blockSteps`, keys, heads and queries of pipelined steps.
+  void setTileSteps(AttentionOp op, const VectorTarget &target,
+                    int64_t groupSize, int64_t bytes);
   /// Chooses heads, queries and, unless it is set, keys of the prefill kernel,
   /// so that its buffers take at most `bytes`. `groupSize` is the number of
   /// query heads per key head.
@@ -195,6 +201,22 @@ private:
   llvm::SmallDenseMap<Operation *, int64_t> sharedBytes;
 };
 
+/// Buffers of pipelined steps (AttentionTileSteps.h), f32 or words of bf16, of
+/// tiles of 16 x 16:
+///   queries       query tile, 32 channels, half of the rows
+///   keys          step, 32 channels, half of the keys
+///   values        block, 32 columns, step, half of the columns
+///   scores[2]     half of the rows, half of the keys
+///   weights[2]    step, half of the rows
+///   acc           query tile, 32 columns, half of the rows, of the columns
+/// and, for rows of a query tile: their offsets (query tile, row), 16 partial
+/// sums of weights (query tile, row, lane), these sums before the last step and
+/// the largest scores (row, lane), and factors (row).
+struct TileStepBuffers {
+  Value queries, keys, values, scores[2], weights[2], acc;
+  Value offsets, sums, sumsBefore, largest, factors;
+};
+
 /// The kernel being emitted: its op, target, tile sizes and buffers.
 struct AttentionCode {
   AttentionOp op;
@@ -217,6 +239,7 @@ struct AttentionCode {
   Value queries, acc, scores, keys, values, rowMax, rowSum, rows;
   /// A buffer for AMX: the words of `values` with a row for each column.
   Value valueTiles;
+  TileStepBuffers steps;
   /// Buffers of the decode kernel, f32: products (key and query, half the
   /// lanes), scores (key and query), weights (block, key and query),
   /// accumulators (query, value dim), and the state: for each block the vectors
@@ -285,6 +308,13 @@ struct AttentionBlock {
 //===----------------------------------------------------------------------===//
 // Helpers
 //===----------------------------------------------------------------------===//
+
+/// Rounds a row up to an odd number of cache lines, so that a column of rows
+/// does not fall into one cache set.
+inline int64_t getRowSize(int64_t size) {
+  constexpr int64_t line = 16;
+  return ((size + line - 1) / line | 1) * line;
+}
 
 /// Returns the constant vector with `value` in all lanes.
 Value createSplat(ImplicitLocOpBuilder &builder, VectorType type, double value);
@@ -482,6 +512,9 @@ bool isAlwaysDecode(AttentionOp op, const VectorTarget &target);
 bool usesBF16Dots(AttentionOp op, const VectorTarget &target);
 /// Whether AMX tiles compute the prefill kernel's bf16 dot products.
 bool usesBF16Tiles(AttentionOp op, const VectorTarget &target);
+/// Returns why the steps of a prefill kernel with AMX tiles are not pipelined
+/// (AttentionTileSteps.h), or null if they are.
+const char *getNoTileStepsReason(AttentionOp op);
 /// Returns the limit, in bytes, of the partial results of KV splits, a buffer
 /// that all tasks of the decode kernel share.
 int64_t getSharedBytes(AttentionOp op);

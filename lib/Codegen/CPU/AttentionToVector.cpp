@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionCode.h"
+#include "AttentionTileSteps.h"
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Remarks.h"
@@ -266,6 +267,9 @@ static void emitPrefillTask(ImplicitLocOpBuilder &builder,
   const AttentionTiles &tiles = code.tiles;
   std::pair<Value, Value> range = emitKeyRange(builder, op, task);
   Value begin = range.first, end = range.second;
+  if (tiles.blockSteps > 0)
+    return emitTileStepsTask(builder, code, queryRows, keyRows, task, begin,
+                             end);
   // Tiles begin at multiples of their size, so the order in which a query adds
   // its keys does not depend on the first query of the task. The tiles of bf16
   // dot products are too large for this: many keys of the first would be
@@ -379,9 +383,15 @@ static void reportKernels(AttentionOp op,
                                "{2} keys per tile, {3}",
                                prefill->tiles.getTokens(), prefill->tiles.heads,
                                prefill->tiles.keys,
-                               prefill->tiles.hasBF16Tiles  ? "bf16 tiles"
+                               prefill->tiles.blockSteps > 0
+                                   ? "pipelined bf16 tiles"
+                               : prefill->tiles.hasBF16Tiles ? "bf16 tiles"
                                : prefill->hasBF16Dots ? "bf16 dot products"
                                                       : "f32 FMA"));
+  if (prefill && prefill->tiles.hasBF16Tiles)
+    if (const char *reason = getNoTileStepsReason(op))
+      reportMissed(op, DEBUG_TYPE,
+                   llvm::formatv("bf16 tiles are not pipelined: {0}", reason));
   for (const DecodeVariant &variant : codes) {
     const AttentionTiles &tiles = variant.code.tiles;
     reportChoice(op, DEBUG_TYPE,

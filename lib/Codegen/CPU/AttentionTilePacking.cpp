@@ -1,0 +1,463 @@
+//===- AttentionTilePacking.cpp - tiles of queries, keys and values -------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionBF16Dots.h"
+#include "AttentionTileSteps.h"
+
+#include "posenc/Numerics/BF16Weights.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+void mlir::posenc::allocateTileSteps(AttentionCode &code,
+                                     ImplicitLocOpBuilder &builder,
+                                     AttentionScratch &scratch) {
+  const AttentionTiles &tiles = code.tiles;
+  auto allocate = [&](ArrayRef<int64_t> shape) {
+    return scratch.allocate(builder, code.op, shape);
+  };
+  auto allocateTiles = [&](ArrayRef<int64_t> shape) {
+    SmallVector<int64_t> all(shape);
+    llvm::append_values(all, kTileRows, kTileRows);
+    return allocate(all);
+  };
+  int64_t queryTiles = code.getNumQueryTiles();
+  int64_t channels = getNumParts(code.dim),
+          columns = getNumParts(code.valueDim);
+  int64_t steps = tiles.keys / kStepKeys;
+  TileStepBuffers &buffers = code.steps;
+  buffers.acc = allocateTiles({queryTiles, columns, 2, 2});
+  buffers.queries = allocateTiles({queryTiles, channels, 2});
+  buffers.keys = allocateTiles({steps, channels, 2});
+  buffers.values =
+      allocateTiles({steps / tiles.blockSteps, columns, tiles.blockSteps, 2});
+  for (Value &weights : buffers.weights)
+    weights = allocateTiles({tiles.blockSteps, 2});
+  for (Value &scores : buffers.scores)
+    scores = allocateTiles({2, 2});
+  buffers.sums = allocate({queryTiles, kStepKeys, tiles.lanes});
+  buffers.sumsBefore = allocate({kStepKeys, tiles.lanes});
+  buffers.largest = allocate({kStepKeys, tiles.lanes});
+  buffers.offsets = allocate({queryTiles, kStepKeys});
+  buffers.factors = allocate({kStepKeys});
+  code.keys = allocate({kTileRows, getRowSize(code.getNumWords())});
+  code.rows = allocate({1, getRowSize(code.dim)});
+}
+
+//===----------------------------------------------------------------------===//
+// Queries
+//===----------------------------------------------------------------------===//
+
+/// Stores words of bf16 from `lane` on of a row of queries.
+static void storeQueryWords(OpBuilder &b, Location loc,
+                            const AttentionCode &code, Value queryTile,
+                            Value row, Value lane, Value narrow) {
+  ImplicitLocOpBuilder builder(loc, b);
+  auto type = cast<VectorType>(narrow.getType());
+  Value words = vector::BitCastOp::create(
+      builder,
+      VectorType::get({type.getNumElements() / 2}, builder.getF32Type()),
+      narrow);
+  Value part = createIndex(builder, kStepKeys),
+        size = createIndex(builder, kTileRows);
+  Value word = builder.createOrFold<arith::DivUIOp>(
+      builder.createOrFold<arith::RemUIOp>(lane, part),
+      createIndex(builder, 2));
+  storeVector(builder, words, code.steps.queries,
+              {queryTile, builder.createOrFold<arith::DivUIOp>(lane, part),
+               builder.createOrFold<arith::DivUIOp>(row, size),
+               builder.createOrFold<arith::RemUIOp>(row, size), word});
+}
+
+/// Copies a row of queries, in bf16.
+static void emitQueryRow(ImplicitLocOpBuilder &builder,
+                         const AttentionCode &code, const AttentionRows &rows,
+                         ValueRange at, Value queryTile, Value row,
+                         Value slot) {
+  AttentionOp op = code.op;
+  Value zero = createIndex(builder, 0);
+  if (!rows.isPlain())
+    rows.emitRow(builder, op.getQuery(), at, code.dim, code.rows, zero, slot);
+  forEachVector(
+      builder, builder.getLoc(), code.dim, 2 * code.tiles.lanes,
+      [&](OpBuilder &b, Location loc, Value lane, int64_t length) {
+        Value narrow;
+        auto type = VectorType::get({length}, b.getBF16Type());
+        if (rows.isPlain()) {
+          SmallVector<Value> from(at);
+          from.push_back(lane);
+          narrow = vector::LoadOp::create(b, loc, type, op.getQuery(), from);
+        } else {
+          Value wide =
+              vector::LoadOp::create(b, loc, type.clone(b.getF32Type()),
+                                     code.rows, ValueRange{zero, lane});
+          narrow = arith::TruncFOp::create(b, loc, type, wide);
+        }
+        storeQueryWords(b, loc, code, queryTile, row, lane, narrow);
+      });
+}
+
+/// Stores `value` to all vectors of a buffer's part at the indices `at`.
+static void fill(ImplicitLocOpBuilder &builder, Value memory, ValueRange at,
+                 Value value) {
+  auto type = cast<MemRefType>(memory.getType());
+  int64_t dim = at.size();
+  auto lanes = cast<VectorType>(value.getType()).getNumElements();
+  bool isLast = dim + 1 == type.getRank();
+  createLoop(builder, createIndex(builder, 0),
+             createIndex(builder, type.getDimSize(dim)), isLast ? lanes : 1,
+             [&](Value index) {
+               SmallVector<Value> inner(at);
+               inner.push_back(index);
+               if (isLast)
+                 storeVector(builder, value, memory, inner);
+               else
+                 fill(builder, memory, inner, value);
+             });
+}
+
+void mlir::posenc::emitQueryTiles(ImplicitLocOpBuilder &builder,
+                                  const AttentionCode &code,
+                                  const AttentionRows &rows,
+                                  const AttentionTask &task) {
+  AttentionOp op = code.op;
+  const AttentionTiles &tiles = code.tiles;
+  Value zero = createIndex(builder, 0);
+  Value none = createSplat(builder, code.getVectorType(), 0);
+  Value heads = createIndex(builder, tiles.heads);
+  Value slots = createIndex(builder, tiles.lanes);
+  createLoop(builder, zero, task.numQueryTiles, 1, [&](Value number) {
+    Value first = mulIndex(builder, number, kStepKeys);
+    Value count = minIndex(builder, createIndex(builder, kStepKeys),
+                           subIndex(builder, task.numTokens, first));
+    auto getQueryTile = [&](Value head) {
+      return addIndex(builder,
+                      mulIndex(builder, head, tiles.getQueryTilesPerHead()),
+                      number);
+    };
+    createLoop(builder, zero, heads, 1, [&](Value head) {
+      Value queryTile = getQueryTile(head);
+      fill(builder, code.steps.queries, queryTile, none);
+      fill(builder, code.steps.acc, queryTile, none);
+      fill(builder, code.steps.sums, queryTile, none);
+      fill(builder, code.steps.offsets, queryTile,
+           createSplat(builder, code.getVectorType(), getNoOffset()));
+    });
+    createLoop(builder, zero, count, 1, [&](Value row) {
+      Value slot = builder.createOrFold<arith::RemUIOp>(row, slots);
+      Value inTask = addIndex(builder, first, row);
+      Value token = addIndex(builder, task.firstToken, inTask);
+      rows.prepareQuery(builder, task, token,
+                        addIndex(builder, task.firstPosition, inTask), slot);
+      createLoop(builder, zero, heads, 1, [&](Value head) {
+        emitQueryRow(builder, code, rows,
+                     getQueryIndices(builder, op, task.batch, task.queryStart,
+                                     addIndex(builder, task.queryHead, head),
+                                     token),
+                     getQueryTile(head), row, slot);
+      });
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Keys and values
+//===----------------------------------------------------------------------===//
+
+/// Copies keys to tiles: squares of 16 keys by 16 words are transposed.
+static void emitKeyWords(ImplicitLocOpBuilder &builder,
+                         const AttentionCode &code, const AttentionRows &rows,
+                         const AttentionTask &task, Value first, Value count) {
+  VectorType type = code.getVectorType();
+  Value zero = createIndex(builder, 0), size = createIndex(builder, kTileRows);
+  Value steps = builder.createOrFold<arith::CeilDivUIOp>(
+      count, createIndex(builder, kStepKeys));
+  Value end = mulIndex(builder, steps, kStepKeys);
+  createLoop(builder, zero, end, kTileRows, [&](Value key) {
+    Value some = maxIndex(
+        builder, zero, minIndex(builder, size, subIndex(builder, count, key)));
+    emitKeyRows(builder, code, rows, task, addIndex(builder, first, key), some);
+    emitZeros(builder, code, code.keys, some, size);
+    Value step = builder.createOrFold<arith::DivUIOp>(
+        key, createIndex(builder, kStepKeys));
+    Value half = builder.createOrFold<arith::RemUIOp>(
+        builder.createOrFold<arith::DivUIOp>(key, size),
+        createIndex(builder, 2));
+    createLoop(builder, zero, createIndex(builder, getNumParts(code.dim)), 1,
+               [&](Value part) {
+                 SmallVector<Value> words;
+                 Value word = mulIndex(builder, part, kTileRows);
+                 for (int64_t i = 0; i < kTileRows; ++i)
+                   words.push_back(loadVector(builder, type, code.keys,
+                                              {createIndex(builder, i), word}));
+                 words = transpose(builder, words);
+                 for (int64_t i = 0; i < kTileRows; ++i)
+                   storeVector(
+                       builder, words[i], code.steps.keys,
+                       {step, part, half, createIndex(builder, i), zero});
+               });
+  });
+}
+
+namespace {
+/// Bits of 16 bf16 values in the lower halves of words.
+struct ValueBits {
+  /// 0 where the value is infinite or NaN.
+  Value bits;
+  /// The exponent fields of the values.
+  Value exponents;
+};
+} // namespace
+
+static constexpr uint32_t kExponentBits = 0x7f80;
+
+static ValueBits loadValueBits(ImplicitLocOpBuilder &builder,
+                               const AttentionCode &code, ValueRange at,
+                               Value column, Value exists) {
+  AttentionOp op = code.op;
+  int64_t lanes = code.tiles.lanes;
+  SmallVector<Value> from(at);
+  from.push_back(column);
+  Value narrow = vector::LoadOp::create(
+      builder, VectorType::get({lanes}, builder.getBF16Type()), op.getValue(),
+      from);
+  Value half = vector::BitCastOp::create(
+      builder, VectorType::get({lanes}, builder.getI16Type()), narrow);
+  ElementwiseBuilder b(builder, builder.getLoc(), half);
+  Value bits = b.cast<arith::ExtUIOp>(builder.getI32Type(), half);
+  bits = b.select(exists, bits, b.i32(0));
+  Value exponents = b.andi(bits, b.i32(kExponentBits));
+  Value isFinite = arith::CmpIOp::create(builder, arith::CmpIPredicate::ne,
+                                         exponents, b.i32(kExponentBits));
+  return {b.select(isFinite, bits, b.i32(0)), exponents};
+}
+
+/// Copies values to tiles: a word is a column of two keys. Returns whether a
+/// value is infinite or NaN.
+static Value emitValueWords(ImplicitLocOpBuilder &builder,
+                            const AttentionCode &code,
+                            const AttentionTask &task, Value first,
+                            Value count) {
+  AttentionOp op = code.op;
+  int64_t blockSteps = code.tiles.blockSteps;
+  Value zero = createIndex(builder, 0);
+  auto integers = code.getVectorType().clone(builder.getI32Type());
+  Value none =
+      arith::ConstantOp::create(builder, builder.getZeroAttr(integers));
+  Value last = addIndex(builder, count, -1);
+  Value blockKeys = createIndex(builder, blockSteps * kStepKeys);
+  Value end = builder.createOrFold<arith::MulIOp>(
+      builder.createOrFold<arith::CeilDivUIOp>(count, blockKeys), blockKeys);
+  auto divide = [&](Value index, int64_t by) {
+    return builder.createOrFold<arith::DivUIOp>(index,
+                                                createIndex(builder, by));
+  };
+  auto rest = [&](Value index, int64_t by) {
+    return builder.createOrFold<arith::RemUIOp>(index,
+                                                createIndex(builder, by));
+  };
+  auto emitPair = [&](Value key, Value before) {
+    SmallVector<SmallVector<Value>> at;
+    SmallVector<Value> exist;
+    for (Value one : {key, addIndex(builder, key, 1)}) {
+      Value isKey =
+          arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, one, count);
+      exist.push_back(vector::BroadcastOp::create(
+          builder, integers.clone(builder.getI1Type()), isKey));
+      at.push_back(getKeyIndices(
+          builder, op, task,
+          addIndex(builder, first, minIndex(builder, one, last))));
+    }
+    Value step = divide(key, kStepKeys);
+    SmallVector<Value> to{divide(step, blockSteps),        zero,
+                          rest(step, blockSteps),          zero,
+                          divide(rest(key, kStepKeys), 2), zero};
+    return createLoop(
+        builder, zero, createIndex(builder, code.valueDim), kTileRows, before,
+        [&](Value column, ValueRange carried) -> SmallVector<Value> {
+          ValueBits even =
+              loadValueBits(builder, code, at[0], column, exist[0]);
+          ValueBits odd = loadValueBits(builder, code, at[1], column, exist[1]);
+          ElementwiseBuilder b(builder, builder.getLoc(), none);
+          Value words = b.ori(even.bits, b.shl(odd.bits, b.i32(16)));
+          to[1] = divide(column, kStepKeys);
+          to[3] = divide(rest(column, kStepKeys), kTileRows);
+          storeVector(builder,
+                      b.cast<arith::BitcastOp>(builder.getF32Type(), words),
+                      code.steps.values, to);
+          Value larger =
+              b.binary<arith::MaxUIOp>(even.exponents, odd.exponents);
+          return {b.binary<arith::MaxUIOp>(carried[0], larger)};
+        })[0];
+  };
+  Value exponents =
+      createLoop(builder, zero, end, 2, none,
+                 [&](Value key, ValueRange carried) -> SmallVector<Value> {
+                   return {emitPair(key, carried[0])};
+                 })[0];
+  Value largest = vector::ReductionOp::create(
+      builder, vector::CombiningKind::MAXUI, exponents);
+  return arith::CmpIOp::create(
+      builder, arith::CmpIPredicate::eq, largest,
+      arith::ConstantIntOp::create(builder, kExponentBits, 32));
+}
+
+Value mlir::posenc::emitKeyTiles(ImplicitLocOpBuilder &builder,
+                                 const AttentionCode &code,
+                                 const AttentionRows &rows,
+                                 const AttentionTask &task, Value first,
+                                 Value count) {
+  emitKeyWords(builder, code, rows, task, first, count);
+  return emitValueWords(builder, code, task, first, count);
+}
+
+void mlir::posenc::emitUnsafeValues(ImplicitLocOpBuilder &builder,
+                                    const AttentionCode &code,
+                                    const AttentionTask &task, Value queryTile,
+                                    Value weights, Value first, Value count) {
+  AttentionOp op = code.op;
+  VectorType type = code.getVectorType();
+  Location loc = builder.getLoc();
+  Value zero = createIndex(builder, 0);
+  auto divide = [&](Value index, int64_t by) {
+    return builder.createOrFold<arith::DivUIOp>(index,
+                                                createIndex(builder, by));
+  };
+  auto rest = [&](Value index, int64_t by) {
+    return builder.createOrFold<arith::RemUIOp>(index,
+                                                createIndex(builder, by));
+  };
+  // Returns a value's part and whether it is infinite or NaN.
+  auto load = [&](ValueRange at, Value column) {
+    Value value =
+        loadF32(builder, loc, op.getValue(), at, column, code.tiles.lanes);
+    ElementwiseBuilder b(builder, loc, value);
+    Value none = b.sub(value, value);
+    return std::pair(
+        value, Value(arith::CmpFOp::create(builder, arith::CmpFPredicate::UNE,
+                                           none, b.f32(0))));
+  };
+  auto addRow = [&](Value key, ValueRange at, Value row) {
+    Value word = memref::LoadOp::create(
+        builder, weights,
+        ValueRange{divide(key, kStepKeys), divide(row, kTileRows),
+                   rest(row, kTileRows), divide(rest(key, kStepKeys), 2)});
+    ElementwiseBuilder b(builder, loc, word);
+    Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), word);
+    Value isOdd = arith::CmpIOp::create(builder, arith::CmpIPredicate::ne,
+                                        rest(key, 2), zero);
+    bits = b.select(isOdd, b.andi(bits, b.i32(0xffff0000)),
+                    b.shl(bits, b.i32(16)));
+    Value weight = b.cast<arith::BitcastOp>(builder.getF32Type(), bits);
+    auto branch = scf::IfOp::create(
+        builder,
+        arith::CmpFOp::create(builder, arith::CmpFPredicate::UNE, weight,
+                              b.f32(0)),
+        /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    Value all = broadcast(builder, type, weight);
+    createLoop(builder, zero, createIndex(builder, code.valueDim), kTileRows,
+               [&](Value column) {
+                 auto [value, isUnsafe] = load(at, column);
+                 SmallVector<Value> to{
+                     queryTile,
+                     divide(column, kStepKeys),
+                     divide(row, kTileRows),
+                     divide(rest(column, kStepKeys), kTileRows),
+                     rest(row, kTileRows),
+                     zero};
+                 Value acc = loadVector(builder, type, code.steps.acc, to);
+                 ElementwiseBuilder math(builder, loc, acc);
+                 Value sum = math.fma(all, value, acc);
+                 storeVector(builder, math.select(isUnsafe, sum, acc),
+                             code.steps.acc, to);
+               });
+  };
+  createLoop(builder, zero, count, 1, [&](Value key) {
+    SmallVector<Value> at =
+        getKeyIndices(builder, op, task, addIndex(builder, first, key));
+    createLoop(builder, zero, createIndex(builder, kStepKeys), 1,
+               [&](Value row) { addRow(key, at, row); });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+void mlir::posenc::emitTileResults(ImplicitLocOpBuilder &builder,
+                                   const AttentionCode &code,
+                                   const AttentionBlock &block, Value count) {
+  AttentionOp op = code.op;
+  VectorType type = code.getVectorType();
+  Value zero = createIndex(builder, 0);
+  for (int64_t half = 0; half < kStepKeys; half += kTileRows) {
+    Value firstRow = createIndex(builder, half);
+    SmallVector<Value> sums;
+    for (int64_t i = 0; i < kTileRows; ++i)
+      sums.push_back(
+          loadVector(builder, type, code.steps.sums,
+                     {block.queryTile, addIndex(builder, firstRow, i), zero}));
+    sums = transpose(builder, sums);
+    for (size_t number = sums.size(); number > 1; number /= 2)
+      for (size_t i = 0; i < number / 2; ++i)
+        sums[i] = arith::AddFOp::create(builder, sums[i], sums[i + number / 2]);
+    Value total = sums.front();
+    ElementwiseBuilder b(builder, builder.getLoc(), total);
+    if (Value sinks = op.getSinks()) {
+      Value sink = broadcast(
+          builder, type,
+          memref::LoadOp::create(builder, sinks, ValueRange{block.queryHead}));
+      Value offset = loadVector(builder, type, code.steps.offsets,
+                                {block.queryTile, firstRow});
+      Value exponent = b.fma(sink, b.f32(llvm::numbers::log2e), offset);
+      Value isLess = arith::CmpFOp::create(builder, arith::CmpFPredicate::OLT,
+                                           exponent, b.f32(127));
+      total = b.add(total,
+                    emitExp2(builder, b.select(isLess, exponent, b.f32(127))));
+    }
+    Value isNothing = arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ,
+                                            total, b.f32(0));
+    Value factor = b.binary<arith::DivFOp>(b.f32(1), total);
+    storeVector(builder, b.select(isNothing, b.f32(0), factor),
+                code.steps.factors, firstRow);
+  }
+  Value output = op.getInits().front();
+  Type element = getElementTypeOrSelf(output.getType());
+  Value size = createIndex(builder, kTileRows);
+  createLoop(builder, zero, count, 1, [&](Value row) {
+    SmallVector<Value> at =
+        getQueryIndices(builder, op, block.batch, block.queryStart,
+                        block.queryHead, addIndex(builder, block.token, row));
+    Value factor =
+        broadcast(builder, type,
+                  memref::LoadOp::create(builder, code.steps.factors, row));
+    for (int64_t column = 0; column < code.valueDim; column += kTileRows) {
+      SmallVector<Value> from{
+          block.queryTile,
+          createIndex(builder, column / kStepKeys),
+          builder.createOrFold<arith::DivUIOp>(row, size),
+          createIndex(builder, column % kStepKeys / kTileRows),
+          builder.createOrFold<arith::RemUIOp>(row, size),
+          zero};
+      Value value = arith::MulFOp::create(
+          builder, loadVector(builder, type, code.steps.acc, from), factor);
+      if (type.getElementType() != element)
+        value = arith::TruncFOp::create(builder, type.clone(element), value);
+      SmallVector<Value> to(at);
+      to.push_back(createIndex(builder, column));
+      storeVector(builder, value, output, to);
+    }
+  });
+}

@@ -1,0 +1,411 @@
+//===- AttentionTileSteps.cpp - pipelined bf16 attention with AMX ---------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionTileSteps.h"
+
+#include "posenc/Numerics/BF16Weights.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+const char *mlir::posenc::getNoTileStepsReason(AttentionOp op) {
+  if (!op.getScore().empty())
+    return "a score_mod region";
+  if (!op.getWhere().empty())
+    return "a mask_mod region";
+  if (op.getMask())
+    return "a mask operand";
+  return nullptr;
+}
+
+void AttentionTiles::setTileSteps(AttentionOp op, const VectorTarget &target,
+                                  int64_t groupSize, int64_t bytes) {
+  auto getDim = [](Value tensor) {
+    return cast<ShapedType>(tensor.getType()).getShape().back();
+  };
+  int64_t dim = getDim(op.getKey());
+  int64_t channels = getNumParts(dim);
+  int64_t columns = getNumParts(getDim(op.getValue()));
+  constexpr int64_t tile = 4 * kTileRows * kTileRows;
+  int64_t tables = (op.getQueryRotation() ? getQuerySlots(op, target) : 0) +
+                   (op.getKeyRotation() ? 1 : 0);
+  // Scores, sums and largest scores of a step, a row, and 16 rows of keys.
+  int64_t rest = 8 * tile + 4 * tile + 4 * getRowSize(dim) +
+                 4 * kTileRows * getRowSize(channels * kTileRows) +
+                 4 * tables * dim * 2;
+  int64_t queryTileBytes =
+      tile * (2 * channels + 4 * columns + 2) + 4 * kStepKeys;
+  double min = std::numeric_limits<double>::infinity();
+  // Minimizes cycles for each step of a query tile, beyond those of its
+  // products: a share of copying 32 keys, of the steps before and after the
+  // keys of a task, and of loading and storing sums. None of the sizes changes
+  // a bit.
+  constexpr int64_t maxBlockSteps = 8, maxBlocks = 4;
+  for (int64_t steps = 1; steps <= std::min(columns, maxBlockSteps); ++steps) {
+    if (columns % steps != 0)
+      continue;
+    for (int64_t blocks = 1; blocks <= maxBlocks; ++blocks)
+      for (int64_t taskHeads = 1; taskHeads <= groupSize; ++taskHeads) {
+        if (groupSize % taskHeads != 0)
+          continue;
+        int64_t most =
+            std::max<int64_t>(target.attentionQueries / kStepKeys, taskHeads);
+        for (int64_t count = taskHeads; count <= most; count += taskHeads) {
+          int64_t size =
+              rest + count * queryTileBytes +
+              2 * tile * (blocks * steps * (channels + columns) + 2 * steps);
+          bool isFirst = blockSteps == 0;
+          if (size > bytes && !isFirst)
+            continue;
+          double copied = 480.0 * (channels + columns);
+          double ends = 64.0 * (channels + steps * columns);
+          double cost = copied / count + ends / (count * blocks * steps) +
+                        256.0 * columns / steps;
+          if (cost >= min)
+            continue;
+          min = size > bytes ? min : cost;
+          blockSteps = steps;
+          keys = blocks * steps * kStepKeys;
+          heads = taskHeads;
+          queries = count * kStepKeys;
+        }
+      }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Tasks
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The steps of a query tile in a tile of keys, numbered in it: those of the
+/// blocks from `firstBlock` on, before `endStep`. There is at least one.
+struct StepRange {
+  Value firstBlock, endStep;
+};
+
+/// Emits the steps of a task for one tile of keys.
+class StepEmitter {
+public:
+  StepEmitter(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+              const AttentionTask &task)
+      : builder(builder), code(code), task(task), zero(createIndex(builder, 0)),
+        blockSteps(code.tiles.blockSteps) {}
+
+  Value getNumQueryTiles() {
+    return mulIndex(builder, task.numQueryTiles, code.tiles.heads);
+  }
+  /// Returns query tile `number` of the task, heads first, and sets `count` to
+  /// its number of tokens.
+  AttentionBlock getBlock(Value number, Value &count);
+  /// Emits all steps for the `count` keys from `firstKey` on. `isFirst` (i1):
+  /// whether the task has no keys before; `isUnsafe` as in AttentionBlock.
+  void emit(Value firstKey, Value count, Value isFirst, Value isUnsafe);
+
+private:
+  StepRange getRange(const AttentionBlock &block);
+  Value divide(Value index, int64_t by) {
+    return builder.createOrFold<arith::DivUIOp>(index,
+                                                createIndex(builder, by));
+  }
+  Value rest(Value index, int64_t by) {
+    return builder.createOrFold<arith::RemUIOp>(index,
+                                                createIndex(builder, by));
+  }
+  /// Returns one of two buffers, the second if `number` is 1.
+  Value choose(const Value (&buffers)[2], Value number) {
+    Value isSecond =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, number, zero);
+    return arith::SelectOp::create(builder, isSecond, buffers[1], buffers[0]);
+  }
+  void emitScores(Value queryTile, Value stepInTile, Value scores);
+  /// Emits the products of the weights and values of a block for columns number
+  /// `slot` of `blockSteps`.
+  void emitWeighted(Value weights, Value queryTile, Value block, Value slot);
+  void emitWeightedFrom(Value weights, Value queryTile, Value block,
+                        Value firstSlot);
+  void emitStep(const TileStep &step, Value nextTile, Value nextStep,
+                Value tileBefore, Value blockBefore, Value isStart);
+  /// Stores 0 to the weights of a block from step `from` on.
+  void emitNoWeights(Value weights, Value from);
+
+  ImplicitLocOpBuilder &builder;
+  const AttentionCode &code;
+  const AttentionTask &task;
+  Value zero, firstKey, keyCount;
+  int64_t blockSteps;
+};
+} // namespace
+
+AttentionBlock StepEmitter::getBlock(Value number, Value &count) {
+  const AttentionTiles &tiles = code.tiles;
+  Value head = rest(number, tiles.heads);
+  Value tile = divide(number, tiles.heads);
+  Value first = mulIndex(builder, tile, kStepKeys);
+  count = minIndex(builder, createIndex(builder, kStepKeys),
+                   subIndex(builder, task.numTokens, first));
+  AttentionBlock block;
+  block.batch = task.batch;
+  block.queryStart = task.queryStart;
+  block.queryHead = addIndex(builder, task.queryHead, head);
+  block.queryTile = addIndex(
+      builder, mulIndex(builder, head, tiles.getQueryTilesPerHead()), tile);
+  block.token = addIndex(builder, task.firstToken, first);
+  block.position = addIndex(builder, task.firstPosition, first);
+  Value last = addIndex(builder, count, -1);
+  block.lastToken = addIndex(builder, block.token, last);
+  block.lastPosition = addIndex(builder, block.position, last);
+  return block;
+}
+
+StepRange StepEmitter::getRange(const AttentionBlock &block) {
+  PositionMask mask(code.op);
+  Value one = createIndex(builder, 1);
+  Value end = subIndex(
+      builder, mask.emitEndKey(builder, block.lastPosition, task.numKeys),
+      firstKey);
+  Value keys = maxIndex(builder, one, minIndex(builder, keyCount, end));
+  StepRange range;
+  range.endStep = builder.createOrFold<arith::CeilDivUIOp>(
+      keys, createIndex(builder, kStepKeys));
+  Value first = maxIndex(
+      builder, zero,
+      subIndex(builder, mask.emitFirstKey(builder, block.position), firstKey));
+  range.firstBlock =
+      minIndex(builder, divide(first, blockSteps * kStepKeys),
+               divide(addIndex(builder, range.endStep, -1), blockSteps));
+  return range;
+}
+
+void StepEmitter::emitScores(Value queryTile, Value stepInTile, Value scores) {
+  emitBlockProducts(builder, {code.steps.queries, {queryTile}},
+                    {code.steps.keys, {stepInTile}}, {scores, {}},
+                    getNumParts(code.dim), /*accumulates=*/false);
+}
+
+void StepEmitter::emitWeighted(Value weights, Value queryTile, Value block,
+                               Value slot) {
+  int64_t parts = getNumParts(code.valueDim) / blockSteps;
+  for (int64_t i = 0; i < parts; ++i) {
+    Value part = addIndex(builder, mulIndex(builder, slot, parts), i);
+    emitBlockProducts(builder, {weights, {}},
+                      {code.steps.values, {block, part}},
+                      {code.steps.acc, {queryTile, part}}, blockSteps,
+                      /*accumulates=*/true);
+  }
+}
+
+void StepEmitter::emitWeightedFrom(Value weights, Value queryTile, Value block,
+                                   Value firstSlot) {
+  createLoop(
+      builder, firstSlot, createIndex(builder, blockSteps), 1,
+      [&](Value slot) { emitWeighted(weights, queryTile, block, slot); });
+}
+
+void StepEmitter::emitNoWeights(Value weights, Value from) {
+  Value none = createSplat(builder, code.getVectorType(), 0);
+  createLoop(builder, from, createIndex(builder, blockSteps), 1,
+             [&](Value slot) {
+               for (int64_t row = 0; row < kStepKeys; ++row)
+                 storeVector(builder, none, weights,
+                             {slot, createIndex(builder, row / kTileRows),
+                              createIndex(builder, row % kTileRows), zero});
+             });
+}
+
+void StepEmitter::emitStep(const TileStep &step, Value nextTile, Value nextStep,
+                           Value tileBefore, Value blockBefore, Value isStart) {
+  auto compare = [&](arith::CmpIPredicate predicate, Value a,
+                     Value b) -> Value {
+    return arith::CmpIOp::create(builder, predicate, a, b);
+  };
+  {
+    auto start = scf::IfOp::create(builder, isStart, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(start.thenBlock());
+    emitFirstOffsets(builder, code, step);
+  }
+  PositionMask mask(code.op);
+  const AttentionBlock &block = step.block;
+  Value endOfAll = mask.emitEndKey(builder, block.position, step.numKeys);
+  Value isPartial = compare(arith::CmpIPredicate::slt, endOfAll,
+                            addIndex(builder, step.firstKey, kStepKeys));
+  if (mask.getLeft())
+    isPartial = arith::OrIOp::create(
+        builder, isPartial,
+        compare(arith::CmpIPredicate::sgt,
+                mask.emitFirstKey(builder, block.lastPosition), step.firstKey));
+  auto bitsType = code.getVectorType().clone(builder.getI32Type());
+  auto choice = scf::IfOp::create(builder, TypeRange(bitsType), isPartial,
+                                  /*withElseRegion=*/true);
+  for (bool isMasked : {true, false}) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(isMasked ? choice.thenBlock()
+                                              : choice.elseBlock());
+    // Fences for the compiler only, of which no instruction is left. LLVM would
+    // load the tiles that both branches start with before the branch, and spill
+    // them.
+    LLVM::FenceOp::create(builder,
+                          isMasked ? LLVM::AtomicOrdering::acquire
+                                   : LLVM::AtomicOrdering::release,
+                          "singlethread");
+    auto distinct = memref::DistinctObjectsOp::create(
+        builder, ValueRange{step.scores, step.nextScores, step.weights,
+                            step.weightsBefore});
+    TileStep inner = step;
+    inner.scores = distinct.getResult(0);
+    inner.weights = distinct.getResult(2);
+    inner.isMasked = isMasked;
+    emitScores(nextTile, nextStep, distinct.getResult(1));
+    emitWeighted(distinct.getResult(3), tileBefore, blockBefore, step.slot);
+    Value bits =
+        arith::ConstantOp::create(builder, builder.getZeroAttr(bitsType));
+    for (int64_t row = 0; row < kStepKeys; ++row)
+      bits =
+          emitWeightItem(builder, code, inner, createIndex(builder, row), bits);
+    scf::YieldOp::create(builder, bits);
+  }
+  ElementwiseBuilder b(builder, builder.getLoc(), choice.getResult(0));
+  Value isLarge = arith::CmpIOp::create(
+      builder, arith::CmpIPredicate::ne,
+      b.andi(choice.getResult(0), b.i32(kLargeSumBit)), b.i32(0));
+  auto raise = scf::IfOp::create(
+      builder,
+      vector::ReductionOp::create(builder, vector::CombiningKind::OR, isLarge),
+      /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(raise.thenBlock());
+  emitRaise(builder, code, step,
+            compare(arith::CmpIPredicate::eq, tileBefore, block.queryTile));
+}
+
+void StepEmitter::emit(Value first, Value count, Value isFirst,
+                       Value isUnsafe) {
+  firstKey = first;
+  keyCount = count;
+  Value one = createIndex(builder, 1);
+  Value numQueryTiles = getNumQueryTiles();
+  Value lastTile = addIndex(builder, numQueryTiles, -1);
+  auto flip = [&](Value number) { return subIndex(builder, one, number); };
+  auto firstStep = [&](const StepRange &range) {
+    return mulIndex(builder, range.firstBlock, blockSteps);
+  };
+  Value unused;
+  AttentionBlock firstBlock = getBlock(zero, unused);
+  emitScores(firstBlock.queryTile, firstStep(getRange(firstBlock)),
+             code.steps.scores[0]);
+  // The block before the first one has no weights.
+  emitNoWeights(code.steps.weights[1], zero);
+  // Carried: the number of the buffer of scores, that of the weights of the
+  // next block, and the query tile and block of the one before.
+  SmallVector<Value> init{zero, zero, firstBlock.queryTile, zero};
+  auto emitTile = [&](Value number, ValueRange carried) -> SmallVector<Value> {
+    AttentionBlock block = getBlock(number, unused);
+    StepRange range = getRange(block);
+    AttentionBlock nextTile = getBlock(
+        minIndex(builder, lastTile, addIndex(builder, number, 1)), unused);
+    Value nextFirst = firstStep(getRange(nextTile));
+    Value start = firstStep(range);
+    auto emitBlock = [&](Value blockNumber,
+                         ValueRange outer) -> SmallVector<Value> {
+      Value weights = choose(code.steps.weights, outer[1]);
+      Value weightsBefore = choose(code.steps.weights, flip(outer[1]));
+      Value firstOfBlock = mulIndex(builder, blockNumber, blockSteps);
+      Value numSteps = minIndex(builder, createIndex(builder, blockSteps),
+                                subIndex(builder, range.endStep, firstOfBlock));
+      auto emitSlot = [&](Value slot, ValueRange inner) -> SmallVector<Value> {
+        TileStep step;
+        step.block = block;
+        step.scores = choose(code.steps.scores, inner[0]);
+        step.nextScores = choose(code.steps.scores, flip(inner[0]));
+        step.weights = weights;
+        step.weightsBefore = weightsBefore;
+        step.slot = slot;
+        step.numKeys = task.numKeys;
+        Value number = addIndex(builder, firstOfBlock, slot);
+        step.firstKey =
+            addIndex(builder, firstKey, mulIndex(builder, number, kStepKeys));
+        Value next = addIndex(builder, number, 1);
+        Value isSame = arith::CmpIOp::create(builder, arith::CmpIPredicate::slt,
+                                             next, range.endStep);
+        Value isStart = arith::AndIOp::create(
+            builder, isFirst,
+            arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, number,
+                                  start));
+        emitStep(step,
+                 arith::SelectOp::create(builder, isSame, block.queryTile,
+                                         nextTile.queryTile),
+                 arith::SelectOp::create(builder, isSame, next, nextFirst),
+                 outer[2], outer[3], isStart);
+        return {flip(inner[0])};
+      };
+      Value parity =
+          createLoop(builder, zero, numSteps, 1, outer[0], emitSlot)[0];
+      emitWeightedFrom(weightsBefore, outer[2], outer[3], numSteps);
+      emitNoWeights(weights, numSteps);
+      Value nextWeights = flip(outer[1]);
+      auto unsafe = scf::IfOp::create(builder, isUnsafe,
+                                      /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(unsafe.thenBlock());
+      Value inTile = mulIndex(builder, firstOfBlock, kStepKeys);
+      emitUnsafeValues(builder, code, task, block.queryTile, weights,
+                       addIndex(builder, firstKey, inTile),
+                       minIndex(builder, subIndex(builder, keyCount, inTile),
+                                mulIndex(builder, numSteps, kStepKeys)));
+      return {parity, nextWeights, block.queryTile, blockNumber};
+    };
+    return llvm::to_vector(
+        createLoop(builder, range.firstBlock,
+                   builder.createOrFold<arith::CeilDivUIOp>(
+                       range.endStep, createIndex(builder, blockSteps)),
+                   1, carried, emitBlock));
+  };
+  ValueRange last = createLoop(builder, zero, numQueryTiles, 1, init, emitTile);
+  emitWeightedFrom(choose(code.steps.weights, flip(last[1])), last[2], last[3],
+                   zero);
+}
+
+void mlir::posenc::emitTileStepsTask(ImplicitLocOpBuilder &builder,
+                                     const AttentionCode &code,
+                                     const AttentionRows &queryRows,
+                                     const AttentionRows &keyRows,
+                                     const AttentionTask &task, Value begin,
+                                     Value end) {
+  Value blockKeys = createIndex(builder, code.tiles.blockSteps * kStepKeys);
+  begin = builder.createOrFold<arith::SubIOp>(
+      begin, builder.createOrFold<arith::RemUIOp>(begin, blockKeys));
+  emitQueryTiles(builder, code, queryRows, task);
+  StepEmitter steps(builder, code, task);
+  createLoop(builder, begin, end, code.tiles.keys, [&](Value firstKey) {
+    Value count = minIndex(builder, createIndex(builder, code.tiles.keys),
+                           subIndex(builder, end, firstKey));
+    Value isUnsafe =
+        emitKeyTiles(builder, code, keyRows, task, firstKey, count);
+    Value isFirst = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                                          firstKey, begin);
+    steps.emit(firstKey, count, isFirst, isUnsafe);
+  });
+  createLoop(builder, createIndex(builder, 0), steps.getNumQueryTiles(), 1,
+             [&](Value number) {
+               Value count;
+               AttentionBlock block = steps.getBlock(number, count);
+               emitTileResults(builder, code, block, count);
+             });
+}

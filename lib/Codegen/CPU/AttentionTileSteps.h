@@ -1,0 +1,135 @@
+//===- AttentionTileSteps.h - pipelined bf16 attention with AMX -*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A prefill kernel that keeps the tile unit busy: the softmax of some scores
+// runs while tiles compute the next ones. Scores are queries (A) times keys
+// (B), results are weights (A) times values (B), so tiles of results have a row
+// for each query and nothing is transposed for a query.
+//
+//   query tile  32 queries of one head
+//   step        32 keys: a 32 x 32 block of scores
+//   block       `blockSteps` steps, whose weights are kept
+//
+// A task copies its queries, and one tile of keys and values after the other,
+// as tiles of 1 KB. For all query tiles of the task, it then goes through the
+// steps of these keys. In step i of a block, straight-line code has
+//
+//   - the scores of the next step, which may belong to the next query tile,
+//   - the products of weights and values of the block before, for columns
+//     number i of `blockSteps` parts of the columns,
+//   - the weights of step i, row by row (an item each): exponentials, their
+//     bf16 tiles and their sums.
+//
+// posenc-interleave-tiles then places the items among the products. There are
+// two buffers of scores and two of weights, so no two of the three parts touch
+// the same memory. Before step 0 of the first block of a tile of keys, the
+// block before has weights of 0.
+//
+// Keys are counted from key 0: a step starts at a multiple of 32. Neither the
+// blocks nor the tiles of keys or queries change a bit, because a sum that
+// passes through memory is still that of one step after the other, and a step
+// in which a row sees no key adds 0 to it.
+//
+// BF16Weights.h describes the softmax. An offset that must be raised after a
+// step is so rare that the step's items are then computed again, for the rows
+// concerned.
+//
+// A value that is infinite or NaN becomes 0 in its tile, since 0 times NaN is
+// NaN in rows that do not see it. What it adds to rows with a weight other than
+// 0 is added apart, at the end of its block.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_CPU_ATTENTIONTILESTEPS_H
+#define POSENC_LIB_CODEGEN_CPU_ATTENTIONTILESTEPS_H
+
+#include "AttentionCode.h"
+#include "AMXProducts.h"
+
+namespace mlir::posenc {
+
+/// Keys and queries of a step.
+constexpr int64_t kStepKeys = 2 * kTileRows;
+
+/// Tiles of 32 channels or columns.
+inline int64_t getNumParts(int64_t dim) {
+  return llvm::divideCeil(dim, kStepKeys);
+}
+
+/// Allocates `code.steps`, and `code.keys` and `code.rows` for single rows.
+void allocateTileSteps(AttentionCode &code, ImplicitLocOpBuilder &builder,
+                       AttentionScratch &scratch);
+
+/// A step of a query tile.
+struct TileStep {
+  AttentionBlock block;
+  /// Buffers of this step's scores, those of the next one, the weights of this
+  /// block, and those of the block before.
+  Value scores, nextScores, weights, weightsBefore;
+  /// The number of the step in its block; the first key.
+  Value slot, firstKey;
+  Value numKeys;
+  /// Whether keys that a row does not see are masked.
+  bool isMasked = true;
+};
+
+//===----------------------------------------------------------------------===//
+// Softmax (AttentionTileSoftmax.cpp)
+//===----------------------------------------------------------------------===//
+
+/// Emits the weights and sums of row `row` of 32 from the scores of a step, and
+/// returns `bits` OR the bits of the step's sums.
+Value emitWeightItem(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                     const TileStep &step, Value row, Value bits);
+/// Sets the offsets of rows that have seen no key to those for the scores of a
+/// step, which must be the first of the query tile.
+void emitFirstOffsets(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                      const TileStep &step);
+/// Raises the offsets of rows for the scores of a step whose weights have been
+/// computed, scales their weights, sums and accumulators, and computes the
+/// weights of the step again. `isSameTile` (i1): whether the weights of the
+/// block before belong to this query tile.
+void emitRaise(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+               const TileStep &step, Value isSameTile);
+
+//===----------------------------------------------------------------------===//
+// Memory (AttentionTilePacking.cpp)
+//===----------------------------------------------------------------------===//
+
+/// Copies the queries of a task to tiles, and initializes the state of its
+/// query tiles.
+void emitQueryTiles(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                    const AttentionRows &rows, const AttentionTask &task);
+/// Copies `count` keys and values from `first` on to tiles, with zeros up to
+/// the end of a block. Returns an i1: whether a value is infinite or NaN.
+Value emitKeyTiles(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                   const AttentionRows &rows, const AttentionTask &task,
+                   Value first, Value count);
+/// Adds the products of the weights of a block and its values that are infinite
+/// or NaN, where the weight is not 0. `count` are the keys of the block from
+/// `first` on.
+void emitUnsafeValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                      const AttentionTask &task, Value queryTile, Value weights,
+                      Value first, Value count);
+/// Writes the output of the first `count` tokens of a query tile.
+void emitTileResults(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                     const AttentionBlock &block, Value count);
+
+//===----------------------------------------------------------------------===//
+// Steps (AttentionTileSteps.cpp)
+//===----------------------------------------------------------------------===//
+
+/// Emits a task for the keys in [begin, end).
+void emitTileStepsTask(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                       const AttentionRows &queryRows,
+                       const AttentionRows &keyRows, const AttentionTask &task,
+                       Value begin, Value end);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_CPU_ATTENTIONTILESTEPS_H

@@ -1,0 +1,84 @@
+//===- attention-tile-steps.mlir - pipelined attention with AMX -----------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// DEFINE: %{options} = vector-bytes=64 bf16-dots bf16-tiles
+// RUN: posenc-opt %s --convert-posenc-attention-to-vector='%{options}' --canonicalize --cse | FileCheck %s
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(convert-posenc-attention-to-vector{%{options}},func.func(canonicalize,cse,posenc-interleave-tiles))' \
+// RUN:   | FileCheck %s --check-prefix=ORDER
+// RUN: posenc-opt %s --convert-posenc-attention-to-vector='%{options}' --remarks-filter=posenc -o /dev/null 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
+
+// Blocks of four steps for 128 columns. All buffers consist of tiles of 16 x 16.
+// CHECK-LABEL: func.func @causal
+// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<[[TILES:[0-9]+]]x4x2x2x16x16xf32>
+// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<[[TILES]]x4x2x16x16xf32>
+// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<4x4x2x16x16xf32>
+// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<1x4x4x2x16x16xf32>
+// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<4x2x16x16xf32>
+// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<2x2x16x16xf32>
+
+// A step: the scores of the next one, the weighted values of the block before,
+// and the weights of 32 rows, masked or not.
+// CHECK: scf.if %{{.*}} -> (vector<16xi32>) {
+// CHECK-NEXT: llvm.fence syncscope("singlethread") acquire
+// CHECK-NEXT: %[[D:.*]]:4 = memref.distinct_objects
+// CHECK-COUNT-4: amx.tile_zero
+// CHECK-COUNT-16: amx.tile_mulf
+// CHECK-COUNT-4: amx.tile_store %[[D]]#1
+// CHECK-COUNT-4: amx.tile_load {{.*}} into !amx.tile<16x16xf32>
+// CHECK: amx.tile_load %[[D]]#3
+// CHECK-COUNT-16: amx.tile_mulf
+// CHECK-COUNT-4: amx.tile_store
+// CHECK: arith.cmpi sgt
+// CHECK: arith.select
+// CHECK: } else {
+// CHECK-NEXT: llvm.fence syncscope("singlethread") release
+// CHECK-COUNT-32: amx.tile_mulf
+// CHECK-NOT: amx.tile_mulf
+// CHECK-NOT: arith.cmpi
+// CHECK: vector.load %[[D2:.*]]#0[
+// CHECK-COUNT-2: mask.reduce.ps.512
+// CHECK-NOT: mask.reduce
+// CHECK: arith.truncf %{{.*}} : vector<32xf32> to vector<32xbf16>
+// CHECK: vector.store %{{.*}}, %[[D2]]#2[
+// CHECK-COUNT-62: mask.reduce.ps.512
+// CHECK-NOT: mask.reduce
+// CHECK: scf.yield
+
+// One bit of the sums tells whether an offset must be raised.
+// CHECK: %[[LARGE:.*]] = arith.constant dense<1073741824>
+// CHECK: arith.andi %{{.*}}, %[[LARGE]]
+// CHECK: vector.reduction <or>
+// CHECK-NEXT: scf.if
+
+// A row of weights follows each product.
+// ORDER-LABEL: func.func @causal
+// ORDER: llvm.fence syncscope("singlethread") release
+// ORDER-NOT: memref.distinct_objects
+// ORDER: amx.tile_mulf
+// ORDER-COUNT-2: mask.scalef.ps.512
+// ORDER-NOT: mask.scalef
+// ORDER: amx.tile_mulf
+// ORDER-COUNT-2: mask.scalef.ps.512
+// ORDER-NOT: mask.scalef
+// ORDER: amx.tile_mulf
+
+// REMARK: prefill kernel: 64 queries of 4 heads and 128 keys per tile, pipelined bf16 tiles
+func.func @causal(%q: memref<2x?x8x128xbf16>, %k: memref<2x?x2x128xbf16>, %v: memref<2x?x2x128xbf16>, %o: memref<2x?x8x128xbf16>) {
+  posenc.attention causal ins(%q, %k, %v : memref<2x?x8x128xbf16>, memref<2x?x2x128xbf16>, memref<2x?x2x128xbf16>) outs(%o : memref<2x?x8x128xbf16>)
+  return
+}
+
+// CHECK-LABEL: func.func @mask
+// CHECK-NOT: memref.distinct_objects
+// CHECK: amx.tile_mulf
+// REMARK: bf16 tiles are not pipelined: a mask operand
+func.func @mask(%q: memref<2x?x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %m: memref<1x1x?x?xi1>, %o: memref<2x?x8x64xbf16>) {
+  posenc.attention ins(%q, %k, %v : memref<2x?x8x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) mask(%m : memref<1x1x?x?xi1>) outs(%o : memref<2x?x8x64xbf16>)
+  return
+}
