@@ -251,6 +251,8 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addPass(createPosencLegalizeI1Pass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  if (options.bf16Tiles)
+    manager.addPass(createPosencStreamTileLoadsPass());
 }
 
 void mlir::posenc::registerPipelines() {

@@ -317,6 +317,25 @@ def PosencInterleaveTilesPass
   }];
 }
 
+def PosencStreamTileLoadsPass : Pass<"posenc-stream-tile-loads"> {
+  let summary = "Load packed AMX tiles past the L1 cache";
+  let description = [{
+    Input: the LLVM dialect. Output: a tile with contiguous rows that is only the
+    right operand of products (`llvm.x86.tdpbf16ps.internal`) is loaded by
+    TILELOADDT1. Such tiles are packed keys, values or matrices, which are read
+    from the L2 cache, once for all rows of the left operand. Left alone: all other
+    operations.
+
+    ```
+    %b = llvm.call_intrinsic "llvm.x86.tileloadd64.internal"(%16, %64, %p, %stride64) : ...
+    ```
+    becomes
+    ```
+    %b = llvm.call_intrinsic "llvm.x86.tileloaddt164.internal"(%16, %64, %p, %stride64) : ...
+    ```
+  }];
+}
+
 def ConvertPosencTablesToVectorPass
     : Posenc_ToVectorPass<"convert-posenc-tables-to-vector"> {
   let summary = "Convert sincos and sinusoidal on memrefs to vectors";
