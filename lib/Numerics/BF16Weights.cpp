@@ -29,29 +29,24 @@ static constexpr StringLiteral kScale = "llvm.x86.avx512.mask.scalef.ps.512";
 
 double mlir::posenc::getNoOffset() { return FLT_MAX; }
 
-static Value compare(ElementwiseBuilder &b, CmpFPredicate predicate, Value x,
-                     Value y) {
-  return arith::CmpFOp::create(b.builder, b.loc, predicate, x, y);
-}
-
 Value mlir::posenc::getOffsetBase(ElementwiseBuilder &b, Value offset) {
-  Value isFirst = compare(b, CmpFPredicate::OEQ, offset, b.f32(getNoOffset()));
+  Value isFirst = b.compare(CmpFPredicate::OEQ, offset, b.f32(getNoOffset()));
   return b.select(isFirst, b.f32(0), offset);
 }
 
 RaisedOffset mlir::posenc::raiseOffset(ElementwiseBuilder &b, Value offset,
                                        Value largest) {
-  Value isFirst = compare(b, CmpFPredicate::OEQ, offset, b.f32(getNoOffset()));
+  Value isFirst = b.compare(CmpFPredicate::OEQ, offset, b.f32(getNoOffset()));
   Value limit =
       b.select(isFirst, b.f32(-std::numeric_limits<double>::infinity()),
                b.f32(kMaxExponent));
-  Value isRaised = compare(b, CmpFPredicate::OGT, largest, limit);
+  Value isRaised = b.compare(CmpFPredicate::OGT, largest, limit);
   Value ceiling = math::CeilOp::create(b.builder, b.loc, largest);
   Value change = b.add(ceiling, b.f32(kBias));
   Value raised = b.sub(getOffsetBase(b, offset), change);
   // The comparisons replace NaN, too. What a first offset scales is 0.
   auto clamp = [&](CmpFPredicate predicate, Value x, double bound) {
-    return b.select(compare(b, predicate, x, b.f32(bound)), x, b.f32(bound));
+    return b.select(b.compare(predicate, x, b.f32(bound)), x, b.f32(bound));
   };
   Value held =
       clamp(CmpFPredicate::OGT, clamp(CmpFPredicate::OLT, change, 126), 0);
@@ -109,17 +104,17 @@ Value mlir::posenc::expandVectorIntrinsic(OpBuilder &builder, Operation *op) {
     Value before =
         b.cast<arith::BitcastOp>(builder.getF32Type(), b.subi(bits, b.i32(1)));
     rest =
-        b.select(compare(b, CmpFPredicate::OLT, error, b.f32(0)), before, rest);
+        b.select(b.compare(CmpFPredicate::OLT, error, b.f32(0)), before, rest);
     Value magnitude = math::AbsFOp::create(builder, b.loc, x);
     Value isInfinite =
-        compare(b, CmpFPredicate::OEQ, magnitude, b.f32(infinity));
+        b.compare(CmpFPredicate::OEQ, magnitude, b.f32(infinity));
     return b.select(isInfinite, b.f32(0), rest);
   }
   // In two steps, of which one rounds at most: the first factor is 2^-126 or
   // less only if the result is far below the smallest number. NaN is in x too.
   Value exponent = math::FloorOp::create(builder, b.loc, call.getArgs()[1]);
   auto clamp = [&](CmpFPredicate predicate, Value y, double bound) {
-    return b.select(compare(b, predicate, y, b.f32(bound)), y, b.f32(bound));
+    return b.select(b.compare(predicate, y, b.f32(bound)), y, b.f32(bound));
   };
   exponent =
       clamp(CmpFPredicate::OGT, clamp(CmpFPredicate::OLT, exponent, 252), -252);

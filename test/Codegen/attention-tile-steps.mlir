@@ -74,6 +74,31 @@ func.func @causal(%q: memref<2x?x8x128xbf16>, %k: memref<2x?x2x128xbf16>, %v: me
   return
 }
 
+// Regions are computed for 16 keys of a row. Rows that see all keys evaluate no
+// mask_mod.
+// CHECK-LABEL: func.func @regions
+// CHECK: amx.tile_mulf
+// CHECK: math.tanh %{{.*}} : vector<16xf32>
+// CHECK: arith.cmpi sle, %{{.*}} : vector<16xindex>
+// CHECK: llvm.fence syncscope("singlethread") release
+// CHECK: amx.tile_mulf
+// CHECK-NOT: vector<16xindex>
+// CHECK: vector.reduction <or>
+// REMARK: pipelined bf16 tiles
+func.func @regions(%q: memref<2x?x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %o: memref<2x?x8x64xbf16>) {
+  posenc.attention ins(%q, %k, %v : memref<2x?x8x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) outs(%o : memref<2x?x8x64xbf16>)
+  score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %t = math.tanh %s : f32
+    posenc.yield %t : f32
+  } where {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %keep = arith.cmpi sle, %j, %i : index
+    posenc.yield %keep : i1
+  }
+  return
+}
+
 // CHECK-LABEL: func.func @mask
 // CHECK-NOT: memref.distinct_objects
 // CHECK: amx.tile_mulf

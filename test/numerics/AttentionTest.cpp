@@ -196,6 +196,9 @@ std::vector<NamedCase> getFeatures() {
   addBF16Dots("Scores", [](Case &c) {
     c.softCap = c.alibi = c.t5 = c.where = c.document = true;
   });
+  addBF16Dots("Regions", [](Case &c) {
+    c.softCap = c.alibi = c.where = c.causal = c.lengths = true;
+  });
   // Scores as large as the error limits allow for, of rows rounded to bf16.
   addBF16Dots("Large", [](Case &c) {
     c.dim = c.valueDim = 128, c.scale = 4 / std::sqrt(128);

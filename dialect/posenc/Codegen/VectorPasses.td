@@ -395,9 +395,9 @@ def ConvertPosencAttentionToVectorPass
     log-sum-exp, or has an odd head dimension, computes in f32 instead. With
     `bf16-tiles` too, tiles of 16 x 16 results (`amx.tile_mulf`) compute these dot
     products, if the values have a multiple of 16 channels. Without a mask operand,
-    score_mod and mask_mod, the code of a step of 32 keys then has the products of
-    the next step beside its own softmax, which `posenc-interleave-tiles` places
-    among them; otherwise a remark names the reason.
+    and without regions that load elements, the code of a step of 32 keys then has
+    the products of the next step beside its own softmax, which
+    `posenc-interleave-tiles` places among them; otherwise a remark names the reason.
 
     Left alone, with a remark that gives the reason: f64, heads wider than 576,
     a dynamic number of heads, and regions with functions that have no

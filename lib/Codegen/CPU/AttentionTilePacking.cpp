@@ -10,6 +10,7 @@
 #include "AttentionTileSteps.h"
 
 #include "posenc/Numerics/BF16Weights.h"
+#include "posenc/Numerics/Softmax.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -414,7 +415,7 @@ void mlir::posenc::emitTileResults(ImplicitLocOpBuilder &builder,
       for (size_t i = 0; i < number / 2; ++i)
         sums[i] = arith::AddFOp::create(builder, sums[i], sums[i + number / 2]);
     Value total = sums.front();
-    ElementwiseBuilder b(builder, builder.getLoc(), total);
+    Base2Softmax b(builder, builder.getLoc(), type);
     if (Value sinks = op.getSinks()) {
       Value sink = broadcast(
           builder, type,
@@ -422,16 +423,11 @@ void mlir::posenc::emitTileResults(ImplicitLocOpBuilder &builder,
       Value offset = loadVector(builder, type, code.steps.offsets,
                                 {block.queryTile, firstRow});
       Value exponent = b.fma(sink, b.f32(llvm::numbers::log2e), offset);
-      Value isLess = arith::CmpFOp::create(builder, arith::CmpFPredicate::OLT,
-                                           exponent, b.f32(127));
-      total = b.add(total,
-                    emitExp2(builder, b.select(isLess, exponent, b.f32(127))));
+      Value isLess = b.compare(arith::CmpFPredicate::OLT, exponent, b.f32(127));
+      total = b.add(total, b.exp(b.select(isLess, exponent, b.f32(127))));
     }
-    Value isNothing = arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ,
-                                            total, b.f32(0));
-    Value factor = b.binary<arith::DivFOp>(b.f32(1), total);
-    storeVector(builder, b.select(isNothing, b.f32(0), factor),
-                code.steps.factors, firstRow);
+    storeVector(builder, emitQuotient(b, b.f32(1), total), code.steps.factors,
+                firstRow);
   }
   Value output = op.getInits().front();
   Type element = getElementTypeOrSelf(output.getType());

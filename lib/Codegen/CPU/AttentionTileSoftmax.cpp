@@ -10,6 +10,7 @@
 
 #include "posenc/Numerics/BF16.h"
 #include "posenc/Numerics/BF16Weights.h"
+#include "posenc/Numerics/Softmax.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -39,14 +40,21 @@ static SmallVector<Value> getRowAt(ImplicitLocOpBuilder &builder,
   return at;
 }
 
-/// Emits an i1 vector: which of the keys from `firstKey` on a row sees.
+/// Returns the query position of a row. Rows after the last query have its
+/// position.
+static Value getPosition(ImplicitLocOpBuilder &builder, const TileStep &step,
+                         Value row) {
+  return minIndex(builder, addIndex(builder, step.block.position, row),
+                  step.block.lastPosition);
+}
+
+/// Emits an i1 vector: which of the keys from number `firstLane` of the step on
+/// a row sees by its position.
 static Value emitIsSeen(ImplicitLocOpBuilder &builder,
                         const AttentionCode &code, const TileStep &step,
                         Value row, int64_t firstLane) {
   PositionMask mask(code.op);
-  Value position =
-      minIndex(builder, addIndex(builder, step.block.position, row),
-               step.block.lastPosition);
+  Value position = getPosition(builder, step, row);
   auto getLimit = [&](Value key) {
     return createRowLimit(builder, code, subIndex(builder, key, step.firstKey));
   };
@@ -57,14 +65,34 @@ static Value emitIsSeen(ImplicitLocOpBuilder &builder,
   Value keys = arith::ConstantOp::create(
       builder, DenseElementsAttr::get(cast<ShapedType>(end.getType()),
                                       ArrayRef(numbers)));
-  Value isSeen =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, keys, end);
+  ElementwiseBuilder b = getMath(builder, keys);
+  Value isSeen = b.compare(arith::CmpIPredicate::slt, keys, end);
   if (!mask.getLeft())
     return isSeen;
   Value first = getLimit(mask.emitFirstKey(builder, position));
-  Value isAfter =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::sge, keys, first);
-  return arith::AndIOp::create(builder, isSeen, isAfter);
+  return b.andi(isSeen, b.compare(arith::CmpIPredicate::sge, keys, first));
+}
+
+/// Applies the regions and masks to scores, for keys from number `firstLane` of
+/// the step on.
+static Value emitPairScores(ImplicitLocOpBuilder &builder,
+                            const AttentionCode &code, const TileStep &step,
+                            Value row, int64_t firstLane, Value score,
+                            Value keep) {
+  // Keys after the last one count as the last one.
+  Value last = addIndex(builder, step.numKeys, -1);
+  SmallVector<Value> keys;
+  for (int64_t lane = 0; lane < code.tiles.lanes; ++lane)
+    keys.push_back(minIndex(
+        builder, last, addIndex(builder, step.firstKey, firstLane + lane)));
+  Value key = vector::FromElementsOp::create(
+      builder, VectorType::get({code.tiles.lanes}, builder.getIndexType()),
+      keys);
+  return emitScore(builder, code,
+                   {step.block.batch, step.block.queryHead,
+                    getPosition(builder, step, row), key},
+                   score, /*mask=*/nullptr, keep,
+                   /*appliesWhere=*/step.isMasked);
 }
 
 /// Emits the scores of a row for both halves of the keys, minus infinity where
@@ -75,18 +103,29 @@ static SmallVector<Value> emitExponents(ImplicitLocOpBuilder &builder,
                                         Value base) {
   AttentionOp op = code.op;
   VectorType type = code.getVectorType();
-  double scale = op.getScoreScale() * llvm::numbers::log2e;
+  double scale = op.getScoreScale();
   SmallVector<Value> exponents;
   for (int64_t half = 0; half < 2; ++half) {
+    int64_t firstLane = half * code.tiles.lanes;
     Value score = loadVector(
         builder, type, step.scores,
         getRowAt(builder, {}, row, Value(createIndex(builder, half))));
     ElementwiseBuilder b = getMath(builder, score);
+    Value keep;
     if (step.isMasked)
-      score = b.select(
-          emitIsSeen(builder, code, step, row, half * code.tiles.lanes), score,
-          b.f32(-std::numeric_limits<double>::infinity()));
-    exponents.push_back(b.fma(score, b.f32(scale), base));
+      keep = emitIsSeen(builder, code, step, row, firstLane);
+    // Regions get scores in natural units and return exponents of base 2.
+    if (code.hasOwnScores())
+      score = b.mul(score, b.f32(scale));
+    if (code.hasOwnPairs())
+      score = emitPairScores(builder, code, step, row, firstLane, score, keep);
+    else if (keep)
+      score = b.select(keep, score,
+                       b.f32(-std::numeric_limits<double>::infinity()));
+    exponents.push_back(
+        code.hasOwnScores()
+            ? b.add(score, base)
+            : b.fma(score, b.f32(scale * llvm::numbers::log2e), base));
   }
   return exponents;
 }
@@ -138,6 +177,7 @@ emitOffsets(ImplicitLocOpBuilder &builder, const AttentionCode &code,
             const TileStep &step,
             function_ref<void(Value firstRow, const RaisedOffset &)> body) {
   VectorType type = code.getVectorType();
+  Base2Softmax softmax(builder, builder.getLoc(), type);
   Value zero = createIndex(builder, 0);
   Value queryTile = step.block.queryTile;
   createLoop(builder, zero, createIndex(builder, kStepKeys), 1, [&](Value row) {
@@ -146,8 +186,8 @@ emitOffsets(ImplicitLocOpBuilder &builder, const AttentionCode &code,
     ElementwiseBuilder b = getMath(builder, offset);
     Value base = broadcast(builder, type, getOffsetBase(b, offset));
     SmallVector<Value> both = emitExponents(builder, code, step, row, base);
-    storeVector(builder, createMax(builder, both[0], both[1]),
-                code.steps.largest, {row, zero});
+    storeVector(builder, softmax.max(both[0], both[1]), code.steps.largest,
+                {row, zero});
   });
   for (int64_t half = 0; half < kStepKeys; half += kTileRows) {
     Value firstRow = createIndex(builder, half);
@@ -158,7 +198,7 @@ emitOffsets(ImplicitLocOpBuilder &builder, const AttentionCode &code,
     vectors = transpose(builder, vectors);
     for (size_t count = vectors.size(); count > 1; count /= 2)
       for (size_t i = 0; i < count / 2; ++i)
-        vectors[i] = createMax(builder, vectors[i], vectors[i + count / 2]);
+        vectors[i] = softmax.max(vectors[i], vectors[i + count / 2]);
     SmallVector<Value> at{queryTile, firstRow};
     Value offset = loadVector(builder, type, code.steps.offsets, at);
     ElementwiseBuilder b = getMath(builder, offset);

@@ -25,12 +25,12 @@ using namespace mlir::posenc;
 //===----------------------------------------------------------------------===//
 
 const char *mlir::posenc::getNoTileStepsReason(AttentionOp op) {
-  if (!op.getScore().empty())
-    return "a score_mod region";
-  if (!op.getWhere().empty())
-    return "a mask_mod region";
   if (op.getMask())
     return "a mask operand";
+  // Elements for the keys of a row are loaded one by one.
+  for (Region *region : {&op.getScore(), &op.getWhere()})
+    if (!region->empty() && !region->front().getOps<memref::LoadOp>().empty())
+      return "a region that loads elements";
   return nullptr;
 }
 
@@ -116,7 +116,8 @@ public:
   AttentionBlock getBlock(Value number, Value &count);
   /// Emits all steps for the `count` keys from `firstKey` on. `isFirst` (i1):
   /// whether the task has no keys before; `isUnsafe` as in AttentionBlock.
-  void emit(Value firstKey, Value count, Value isFirst, Value isUnsafe);
+  void emit(Value firstKey, Value count, Value isFirst, Value isUnsafe,
+            MaskBounds &bounds);
 
 private:
   StepRange getRange(const AttentionBlock &block);
@@ -251,6 +252,13 @@ void StepEmitter::emitStep(const TileStep &step, Value nextTile, Value nextStep,
         builder, isPartial,
         compare(arith::CmpIPredicate::sgt,
                 mask.emitFirstKey(builder, block.lastPosition), step.firstKey));
+  AttentionOp op = code.op;
+  Value isHidden =
+      arith::ConstantIntOp::create(builder, op.getWhere().empty() ? 0 : 1, 1);
+  if (step.seesAll)
+    isHidden = compare(arith::CmpIPredicate::eq, step.seesAll,
+                       arith::ConstantIntOp::create(builder, 0, 1));
+  isPartial = builder.createOrFold<arith::OrIOp>(isPartial, isHidden);
   auto bitsType = code.getVectorType().clone(builder.getI32Type());
   auto choice = scf::IfOp::create(builder, TypeRange(bitsType), isPartial,
                                   /*withElseRegion=*/true);
@@ -295,8 +303,8 @@ void StepEmitter::emitStep(const TileStep &step, Value nextTile, Value nextStep,
             compare(arith::CmpIPredicate::eq, tileBefore, block.queryTile));
 }
 
-void StepEmitter::emit(Value first, Value count, Value isFirst,
-                       Value isUnsafe) {
+void StepEmitter::emit(Value first, Value count, Value isFirst, Value isUnsafe,
+                       MaskBounds &bounds) {
   firstKey = first;
   keyCount = count;
   Value one = createIndex(builder, 1);
@@ -321,6 +329,10 @@ void StepEmitter::emit(Value first, Value count, Value isFirst,
     AttentionBlock nextTile = getBlock(
         minIndex(builder, lastTile, addIndex(builder, number, 1)), unused);
     Value nextFirst = firstStep(getRange(nextTile));
+    TileMask part = bounds.emitPart(
+        builder, {block.batch, block.queryHead, block.queryHead, block.position,
+                  block.lastPosition, firstKey,
+                  addIndex(builder, firstKey, addIndex(builder, count, -1))});
     Value start = firstStep(range);
     auto emitBlock = [&](Value blockNumber,
                          ValueRange outer) -> SmallVector<Value> {
@@ -338,6 +350,7 @@ void StepEmitter::emit(Value first, Value count, Value isFirst,
         step.weightsBefore = weightsBefore;
         step.slot = slot;
         step.numKeys = task.numKeys;
+        step.seesAll = part.isAll;
         Value number = addIndex(builder, firstOfBlock, slot);
         step.firstKey =
             addIndex(builder, firstKey, mulIndex(builder, number, kStepKeys));
@@ -393,14 +406,26 @@ void mlir::posenc::emitTileStepsTask(ImplicitLocOpBuilder &builder,
       begin, builder.createOrFold<arith::RemUIOp>(begin, blockKeys));
   emitQueryTiles(builder, code, queryRows, task);
   StepEmitter steps(builder, code, task);
+  AttentionOp op = code.op;
+  MaskBounds bounds(op.getWhere());
   createLoop(builder, begin, end, code.tiles.keys, [&](Value firstKey) {
     Value count = minIndex(builder, createIndex(builder, code.tiles.keys),
                            subIndex(builder, end, firstKey));
+    TileMask mask =
+        bounds.emit(builder, getPairTile(builder, code, task, task.numTokens,
+                                         firstKey, count));
+    reportMaskBounds(op, "convert-posenc-attention-to-vector", bounds, mask);
+    OpBuilder::InsertionGuard guard(builder);
+    if (mask.isAny) {
+      auto isSeen = scf::IfOp::create(builder, mask.isAny,
+                                      /*withElseRegion=*/false);
+      builder.setInsertionPointToStart(isSeen.thenBlock());
+    }
     Value isUnsafe =
         emitKeyTiles(builder, code, keyRows, task, firstKey, count);
     Value isFirst = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
                                           firstKey, begin);
-    steps.emit(firstKey, count, isFirst, isUnsafe);
+    steps.emit(firstKey, count, isFirst, isUnsafe, bounds);
   });
   createLoop(builder, createIndex(builder, 0), steps.getNumQueryTiles(), 1,
              [&](Value number) {

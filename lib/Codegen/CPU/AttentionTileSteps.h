@@ -74,6 +74,9 @@ struct TileStep {
   /// The number of the step in its block; the first key.
   Value slot, firstKey;
   Value numKeys;
+  /// i1: whether the mask_mod region is true for all pairs of the query tile
+  /// and the tile of keys; null if that is not known.
+  Value seesAll;
   /// Whether keys that a row does not see are masked.
   bool isMasked = true;
 };
