@@ -209,6 +209,7 @@ void mlir::posenc::buildVectorToLLVMPipeline(
     tiles.avx512 = options.vectorBytes == 64;
     manager.addNestedPass<func::FuncOp>(createPosencExpandTilesPass(tiles));
   }
+  manager.addNestedPass<func::FuncOp>(createPosencScalarizeTransfersPass());
   VectorTransferToSCFOptions vectorToSCF;
   vectorToSCF.enableFullUnroll();
   manager.addPass(createConvertVectorToSCFPass(vectorToSCF));

@@ -175,6 +175,36 @@ def PosencExpandReshapesPass
                            "::mlir::memref::MemRefDialect"];
 }
 
+def PosencScalarizeTransfersPass
+    : InterfacePass<"posenc-scalarize-transfers", "::mlir::FunctionOpInterface"> {
+  let summary = "Convert strided transfers of rank 0 to scalar accesses";
+  let description = [{
+    Input: `vector.transfer_read` and `vector.transfer_write` of vectors of rank 0,
+    in memory whose last dimension is not known to be contiguous, which happens
+    where dimensions of size 1 are collapsed. Upstream lowers them only if it is
+    contiguous. Output: `memref.load` and `memref.store`. Left alone: all other
+    transfers.
+
+    ```mlir
+    func.func @f(%x: memref<1xf32, strided<[?]>>, %i: index) -> vector<f32> {
+      %pad = arith.constant 0.0 : f32
+      %y = vector.transfer_read %x[%i], %pad : memref<1xf32, strided<[?]>>, vector<f32>
+      return %y : vector<f32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: memref<1xf32, strided<[?]>>, %i: index) -> vector<f32> {
+      %element = memref.load %x[%i] : memref<1xf32, strided<[?]>>
+      %y = vector.broadcast %element : f32 to vector<f32>
+      return %y : vector<f32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 def PosencDeallocateBuffersPass
     : Pass<"posenc-deallocate-buffers", "::mlir::ModuleOp"> {
   let summary = "Insert bufferization.dealloc into functions without deallocations";
