@@ -136,7 +136,7 @@ static Outcome compileModule(ModuleOp module, const TargetSpec &target,
   parts.targets = target;
   parts.prefix = "fuzz";
   parts.threads = Threads::None;
-  (void)createHeader(parts.getKernels(), "fuzz");
+  (void)createHeader(parts.getKernels(), "fuzz", /*weights=*/"");
   if (last == LLVMDialect) {
     PassManager manager(module.getContext());
     manager.addPass(createPosencEmitCInterfacePass());
