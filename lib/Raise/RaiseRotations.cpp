@@ -147,6 +147,24 @@ static SmallVector<Value> getSources(Value value) {
   return reached.takeVector();
 }
 
+/// Returns the values that the root may be a linear function of, as far as
+/// operations show: from others, every path to the root has an operation that
+/// is not linear. Returns nullopt if there are many.
+static std::optional<llvm::SmallDenseSet<Value>> getLinearSources(Value root) {
+  constexpr unsigned maxSources = 4 * kMaxCandidates;
+  llvm::SetVector<Value> reached;
+  reached.insert(root);
+  for (unsigned next = 0; next < reached.size(); ++next) {
+    if (reached.size() > maxSources)
+      return std::nullopt;
+    Operation *op = reached[next].getDefiningOp();
+    if (op && mayBeLinear(op))
+      for (Value read : getReadTensors(op))
+        reached.insert(read);
+  }
+  return llvm::SmallDenseSet<Value>(reached.begin(), reached.end());
+}
+
 /// Returns how many trailing dimensions of the type are the lanes, 1 or 2, or 0
 /// if they are another number.
 static unsigned getNumLaneDims(RankedTensorType type, int64_t numLanes) {
@@ -160,14 +178,15 @@ static unsigned getNumLaneDims(RankedTensorType type, int64_t numLanes) {
              : 0;
 }
 
-/// Returns the tensors of as many lanes from which the root is computed,
-/// nearest first.
+/// Returns the tensors of as many lanes from which the root may be computed by
+/// linear operations, nearest first.
 SmallVector<Value> RotationSearch::getCandidates() {
   SmallVector<Value> candidates;
+  std::optional<llvm::SmallDenseSet<Value>> linear = getLinearSources(root);
   for (auto [next, value] : llvm::enumerate(getSources(root))) {
     auto other = cast<RankedTensorType>(value.getType());
     if (next > 0 && other.getElementType() == type.getElementType() &&
-        getNumLaneDims(other, numLanes))
+        getNumLaneDims(other, numLanes) && (!linear || linear->contains(value)))
       candidates.push_back(value);
   }
   return candidates;

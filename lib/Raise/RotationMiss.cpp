@@ -22,8 +22,8 @@ using namespace mlir::posenc::raise;
 /// Larger sums are those of convolutions and of unrolled reductions.
 static constexpr size_t kMaxTerms = 3;
 
-/// How many operations are inspected for sums and products: as many as are tried
-/// as the rotated tensor.
+/// How many operations are inspected for sums and products: as many as are
+/// tried as the rotated tensor.
 static constexpr unsigned kMaxReached = 64;
 
 namespace {
@@ -64,6 +64,23 @@ static Arithmetic getArithmetic(Operation *op) {
   found.isOpaque =
       structured.getNumDpsInits() == 1 && isFunction(yielded.getDefiningOp());
   return found;
+}
+
+bool mlir::posenc::raise::mayBeLinear(Operation *op) {
+  if (getArithmetic(op).isOpaque)
+    return false;
+  auto structured = dyn_cast<linalg::LinalgOp>(op);
+  if (!structured || !linalg::isaContractionOpInterface(structured))
+    return true;
+  int64_t numTerms = 1;
+  for (auto [size, kind] : llvm::zip_equal(structured.getStaticLoopRanges(),
+                                           structured.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::reduction) {
+      if (ShapedType::isDynamic(size) || size > 2)
+        return false;
+      numTerms *= size;
+    }
+  return numTerms <= 2;
 }
 
 bool mlir::posenc::raise::mayAddProducts(Operation *root) {

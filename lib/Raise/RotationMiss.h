@@ -20,6 +20,11 @@ namespace mlir::posenc::raise {
 /// told from rotations by this, before any element is expanded.
 bool mayAddProducts(Operation *root);
 
+/// Whether elements of the result may be sums of products with one or two
+/// elements of an operand. False for functions such as a maximum, and for
+/// contractions, which add more elements or are not expanded.
+bool mayBeLinear(Operation *op);
+
 /// Tells near misses of rotations from other sums of products, such as a
 /// residual behind a norm. In a near miss, lanes are sums of products with
 /// factors of a table, and two lanes of a tensor x are in the sums of the same
