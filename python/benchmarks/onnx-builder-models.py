@@ -16,8 +16,8 @@ of two sequences, and then with one more token and the caches of the first call.
 of the table is the largest difference of the logits, relative to the largest of them. The
 reference computes in f32: the accuracy level of MatMulNBits is set to that, and files of
 f16 are compared with those of f32. Caches of a sliding window are not built, since they
-are not supported. The exit status is 1 if a result is wrong,
-or a model is refused that is not known to be.
+are not supported. The exit status is 1 if a result is wrong, or if a model is refused that
+is not known to be.
 """
 
 import argparse
@@ -38,8 +38,8 @@ HEAD_SIZE = 32
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
           "high_freq_factor": 4.0, "original_max_position_embeddings": 64,
           "rope_theta": 500000.0}
-LONG = {"rope_type": "longrope", "type": "longrope", "short_factor": [1.0] * 8, "long_factor": [2.0] * 8,
-        "rope_theta": 10000.0, "partial_rotary_factor": 0.5,
+LONG = {"rope_type": "longrope", "type": "longrope", "short_factor": [1.0] * 8,
+        "long_factor": [2.0] * 8, "rope_theta": 10000.0, "partial_rotary_factor": 0.5,
         "original_max_position_embeddings": 128}
 
 # The class of the model, that of its config, and what differs from SMALL.

@@ -12,8 +12,9 @@
 needs onnx 1.23.2. The tests take sizes, axes and bounds as inputs, on which the shapes of
 the results depend. If a model is refused for that, these inputs become initializers, as
 exporters write them. Inputs of codes become initializers, too, and outputs of codes are
-dequantized, since neither is supported in signatures. Prints the tests that are refused, with the reason, and those with
-wrong results, and ends with 1 if there are any of the latter.
+dequantized, since neither is supported in signatures. Prints the tests that are refused,
+with the reason, and those with wrong results, and ends with 1 if there are any of the
+latter.
 """
 
 import argparse

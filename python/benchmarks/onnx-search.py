@@ -243,19 +243,20 @@ class Graph:
 
     # Operators ------------------------------------------------------------------------
 
-    def emit(self, op, inputs, exact=False, results=1, **attributes):
-        """Adds a node if the judges agree about it."""
+    def emit(self, op, inputs, exact=False, results=1, captured=(), **attributes):
+        """Adds a node if the judges agree about it. Its branches read the values
+        `captured`."""
         names = [v.name if v is not None else "" for v in inputs]
         outputs = [f"v{len(self.nodes)}_{i}" for i in range(results)]
         attributes = {k: v for k, v in attributes.items() if v is not None}
         node = helper.make_node(op, names, outputs, **attributes)
-        feeds = {v.name: v.array for v in inputs if v is not None}
+        feeds = {v.name: v.array for v in [*inputs, *captured] if v is not None}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             arrays = self.judges.evaluate(node, feeds)
         if any(x.size > MAX_ELEMENTS for x in arrays):
             raise Skip("too large")
-        is_exact = exact and all(v is None or v.is_exact for v in inputs)
+        is_exact = exact and all(v is None or v.is_exact for v in [*inputs, *captured])
         self.nodes.append(node)
         created = [Value(name, x, is_exact or x.dtype.kind in "biu")
                    for name, x in zip(outputs, arrays)]
@@ -883,6 +884,42 @@ def rms_normalization(g, op):
            epsilon=g.rng.choice([None, .125]))
 
 
+@operator("If")
+def branches(g, op):
+    """A branch that a constant chooses, or one of two constants that sizes choose."""
+    size = g.size(g.rng.choice([0, 1, 7])) if g.opset >= 9 else None
+    kind = g.rng.choice(["f32", "f16", "i64", "i32"])
+    shape = g.draw_shape()
+    if size is None:
+        flag = g.constant(np.asarray(g.rng.random() < .5))
+        value = g.pick({kind})
+        flag = g.rng.choice([flag, g.emit("Not", [flag])[0]])
+    else:
+        limit = g.constant(np.asarray([g.rng.randint(0, 9)], np.int64))
+        compare = g.rng.choice(["Less", "Greater", "Equal"])
+        flag = g.emit(compare, g.rng.sample([size, limit], 2))[0]
+    graphs, captured = [], []
+    for _ in range(2):
+        if shape and g.rng.random() < .5:
+            shape = (g.rng.choice(SIZES), *shape[1:])
+        array = g.draw_numbers(kind, shape)
+        if g.rng.random() < .2:
+            array = np.full(shape, 3, array.dtype)
+        tensor = numpy_helper.from_array(array, "t")
+        nodes, tensors = [], [tensor]
+        if g.rng.random() < .5:
+            nodes, tensors = [helper.make_node("Constant", [], ["t"], value=tensor)], []
+        if size is None and g.rng.random() < .6:
+            # The other branch has the same names.
+            nodes = [helper.make_node("Abs", [value.name], ["u"]),
+                     helper.make_node("Neg", ["u"], ["t"])]
+            tensors, captured = [], [value]
+        output = helper.make_tensor_value_info("t", PROTOS[kind], None)
+        graphs.append(helper.make_graph(nodes, "branch", [], [output], tensors))
+    g.emit(op, [flag], exact=True, captured=captured, then_branch=graphs[0],
+           else_branch=graphs[1])
+
+
 @operator("Dropout")
 def dropout(g, op):
     g.emit(op, [g.pick({"f32"})], exact=True)
@@ -910,10 +947,19 @@ def generate(rng, num_nodes, operators):
     return graph
 
 
+def names_read(nodes):
+    """The names that nodes and their branches read."""
+    names = {name for node in nodes for name in node.input}
+    for node in nodes:
+        for attribute in node.attribute:
+            names |= names_read(attribute.g.node)
+    return names
+
+
 def to_model(graph, nodes=None):
     """The model whose results are those of `nodes`; inputs nobody reads are left out."""
     nodes = graph.nodes if nodes is None else nodes
-    read = {name for node in nodes for name in node.input}
+    read = names_read(nodes)
     made = [name for node in nodes for name in node.output]
     arrays = {v.name: v.array for v in graph.values}
     outputs = [helper.make_tensor_value_info(name, PROTOS[NAMES[arrays[name].dtype]], None)
@@ -974,7 +1020,7 @@ def shrink(graph, compiler, folder, fault):
     nodes = list(graph.nodes)
     for node in reversed(graph.nodes):
         fewer = [n for n in nodes if n is not node]
-        if not fewer or any(name in node.output for n in fewer for name in n.input):
+        if not fewer or names_read(fewer).intersection(node.output):
             continue
         try:
             check(graph, fewer, compiler, folder, fault)
@@ -1008,7 +1054,7 @@ def other_opset(model):
 def no_attributes(model):
     """Attributes are overlooked, as if they had their defaults."""
     for node in model.graph.node:
-        if node.op_type not in ("Cast", "Constant", "Split"):
+        if node.op_type not in ("Cast", "Constant", "If", "Split"):
             del node.attribute[:]
 
 
@@ -1019,6 +1065,14 @@ def swapped_operands(model):
             first = node.input[0]
             node.input[0] = node.input[1]
             node.input[1] = first
+
+
+@fault
+def swapped_branches(model):
+    names = {"then_branch": "else_branch", "else_branch": "then_branch"}
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            attribute.name = names.get(attribute.name, attribute.name)
 
 
 @fault

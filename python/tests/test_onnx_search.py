@@ -24,6 +24,7 @@ FAULTS = {"no-attributes": "Transpose,Concat,LeakyRelu,ReduceMax",
           "next-operator": "ReduceMax,Floor,Add,Less",
           "other-opset": "Softmax,LogSoftmax",
           "other-sign-of-integers": "Slice,Gather,Pad",
+          "swapped-branches": "If",
           "swapped-operands": "Sub,PRelu,Less"}
 
 

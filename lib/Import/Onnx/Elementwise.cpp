@@ -194,6 +194,15 @@ static LogicalResult importPredicate(NodeImporter &node) {
   bool isNot = op == "Not";
   if (isNot ? !input.isBool() : !input.isFloat())
     return node.emitError() << "input has elements of type " << input.element;
+  if (isNot && input.elements) {
+    // Each is 1 or 0.
+    SmallVector<Size> elements;
+    for (const Size &bit : *input.elements)
+      elements.push_back(Size(1) - bit);
+    if (std::optional<Tensor> result =
+            createResults(node, input.element, elements, input.getRank()))
+      return node.setResult(std::move(*result));
+  }
   bool negative = node.node.op != "IsInf" || node.getInt("detect_negative", 1);
   bool positive = node.node.op != "IsInf" || node.getInt("detect_positive", 1);
   FailureOr<Tensor> result = mapElements(

@@ -62,11 +62,19 @@ Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
 /// operands, do not read their elements here. Large tables of rows are weights,
 /// small ones may be those of rotations, which are raised.
 void Importer::findWeights() {
-  constexpr uint64_t kMinWeights = 4096, kMinTable = (16 << 20) + 1;
   llvm::StringSet<> others;
-  for (const ValueInfo &output : model.graph.outputs)
+  findWeights(model.graph, others);
+  for (StringRef name : others.keys())
+    mappedNames.erase(name);
+}
+
+/// Adds the names that products and moves of a graph and of its branches read
+/// to those of weights, and all that other nodes and results read to `others`.
+void Importer::findWeights(const Graph &graph, llvm::StringSet<> &others) {
+  constexpr uint64_t kMinWeights = 4096, kMinTable = (16 << 20) + 1;
+  for (const ValueInfo &output : graph.outputs)
     others.insert(output.name);
-  for (const Node &node : model.graph.nodes) {
+  for (const Node &node : graph.nodes) {
     bool isProduct =
         node.domain.empty() && llvm::is_contained({"MatMul", "Gemm"}, node.op);
     bool isMove = node.domain.empty() &&
@@ -80,9 +88,10 @@ void Importer::findWeights() {
       uint64_t &known = mappedNames[input];
       known = std::max(known, bytes);
     }
+    for (const AttributeProto &attribute : node.attributes)
+      if (attribute.graph)
+        findWeights(*attribute.graph, others);
   }
-  for (StringRef name : others.keys())
-    mappedNames.erase(name);
 }
 
 void Importer::addReadNames(const Graph &graph) {
@@ -106,7 +115,9 @@ Tensor *Importer::find(StringRef name) {
 }
 
 void Importer::define(StringRef name, Tensor tensor) {
-  tensors[name] = std::move(tensor);
+  auto [it, isNew] = tensors.insert_or_assign(name, std::move(tensor));
+  if (isNew)
+    definedNames.push_back(it->first());
 }
 
 const ValueInfo *Importer::findOutput(StringRef name) const {
@@ -303,6 +314,10 @@ LogicalResult Importer::addInputs(func::FuncOp function) {
 LogicalResult Importer::addInitializers(const Graph &graph) {
   for (const TensorProto &proto : graph.initializers) {
     auto emitError = [&] { return mlir::emitError(fileLoc); };
+    if (&graph != &model.graph && find(proto.name))
+      return mlir::emitError(builder.getLoc())
+             << "a branch and a graph around it have a tensor '"
+             << shorten(proto.name) << "'";
     auto mapped = mappedNames.find(proto.name);
     if (mapped != mappedNames.end()) {
       FailureOr<DenseResourceElementsAttr> weights =
@@ -492,9 +507,7 @@ LogicalResult Importer::importNode(const Node &node) {
 FailureOr<std::vector<Tensor>> Importer::importBranch(const Graph &branch) {
   Location loc = builder.getLoc();
   llvm::scope_exit reset([&] { builder.setLoc(loc); });
-  llvm::StringSet<> outer;
-  for (StringRef name : tensors.keys())
-    outer.insert(name);
+  size_t numOuter = definedNames.size();
   if (failed(addInitializers(branch)))
     return failure();
   for (const Node &node : branch.nodes)
@@ -508,12 +521,9 @@ FailureOr<std::vector<Tensor>> Importer::importBranch(const Graph &branch) {
              << "no node of a branch computes '" << shorten(output.name) << "'";
     results.push_back(*tensor);
   }
-  SmallVector<std::string> inner;
-  for (StringRef name : tensors.keys())
-    if (!outer.contains(name))
-      inner.push_back(name.str());
-  for (StringRef name : inner)
+  for (StringRef name : ArrayRef(definedNames).drop_front(numOuter))
     tensors.erase(name);
+  definedNames.resize(numOuter);
   return results;
 }
 

@@ -200,6 +200,7 @@ private:
   LogicalResult addInputs(func::FuncOp function);
   LogicalResult addInitializers(const Graph &graph);
   void findWeights();
+  void findWeights(const Graph &graph, llvm::StringSet<> &others);
   /// Adds the names that nodes and results of a graph read, and its branches.
   void addReadNames(const Graph &graph);
   LogicalResult importNode(const Node &node);
@@ -209,6 +210,9 @@ private:
   Location fileLoc;
   OperatorTable table;
   llvm::StringMap<Tensor> tensors;
+  /// The names of the tensors in the order in which they were defined, so that
+  /// those of a branch are the last ones.
+  std::vector<StringRef> definedNames;
   llvm::StringSet<> names;
   /// Symbols of the names of dimensions.
   llvm::StringMap<Size> symbols;

@@ -82,7 +82,7 @@ static bool parseTensor(StringRef bytes, TensorProto &tensor) {
   });
 }
 
-/// How deeply graphs may be nested in attributes.
+/// How deeply graphs may be nested in attributes. Deeper ones are not read.
 static constexpr unsigned kMaxDepth = 8;
 
 static bool parseGraph(StringRef bytes, Graph &graph, unsigned depth);
@@ -116,9 +116,10 @@ static bool parseAttribute(StringRef bytes, AttributeProto &attribute,
       return isBytes;
     case 6:
       attribute.isUnsupported = true;
+      if (depth == kMaxDepth)
+        return isBytes;
       attribute.graph = std::make_shared<Graph>();
-      return isBytes && depth < kMaxDepth &&
-             parseGraph(field.bytes, *attribute.graph, depth + 1);
+      return isBytes && parseGraph(field.bytes, *attribute.graph, depth + 1);
     case 10:
     case 11:
     case 14:

@@ -95,7 +95,8 @@ struct AttributeProto {
   SmallVector<int64_t> ints;
   SmallVector<float> floats;
   SmallVector<StringRef> strings;
-  /// A branch of If, or the body of a loop.
+  /// A branch of If, or the body of a loop; null for other attributes and for
+  /// graphs that are nested too deeply.
   std::shared_ptr<Graph> graph;
   /// Whether it has a graph, a type or a sparse tensor, or refers to an
   /// attribute of a function.

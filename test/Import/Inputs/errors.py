@@ -64,10 +64,23 @@ def rows(bits=4, **attributes):
 
 
 BRANCH = {"nodes": [node("Neg", ["x"], ["u"])], "inputs": {}, "outputs": ["u"]}
-DEEP = BRANCH
-for _ in range(9):
-    DEEP = {"nodes": [node("If", ["x"], ["u"], then_branch=DEEP)], "inputs": {},
-            "outputs": ["u"]}
+YES = tensor("yes", "bool", [], [True])
+
+
+def choose(then, other=None, outputs=("y",), extra=()):
+    """If with a condition that is true."""
+    return model([node("If", ["yes"], outputs, then_branch=then,
+                       else_branch=other or BRANCH), *extra], X, ["y"], [YES])
+
+
+def nest(depth):
+    branch = BRANCH
+    for _ in range(depth):
+        branch = {"nodes": [node("If", ["yes"], ["u"], then_branch=branch,
+                                 else_branch=BRANCH)], "inputs": {}, "outputs": ["u"]}
+    return branch
+
+
 NBITS, ROWS = "com.microsoft.MatMulNBits 'y': ", "com.microsoft.GatherBlockQuantized 'y': "
 CASES = {
     # The bytes.
@@ -122,11 +135,44 @@ CASES = {
         "If 'y': branches need a condition that follows from constants, unless both are "
         "constants: found Neg"),
     "if-branch": (model([node("If", ["x"], ["y"], then_branch=BRANCH)],
-                        {"x": ("bool", [])}, ["y"]), "If 'y': expected a bool and two"),
+                        {"x": ("bool", [])}, ["y"]), "If 'y': expected two branches"),
+    "if-float": (model([node("If", ["x"], ["y"], then_branch=BRANCH, else_branch=BRANCH)],
+                       X, ["y"]), "If 'y': expected a condition of type bool"),
+    "if-results": (choose(BRANCH, outputs=["y", "z"]),
+                   "If 'y': expected 2 results of each branch, found 1"),
+    "if-empty": (choose({}), "If 'y': expected 1 results of each branch, found 0"),
+    "if-undefined": (choose({"nodes": [], "inputs": {}, "outputs": ["q"]}),
+                     "If 'y': no node of a branch computes 'q'"),
+    "if-unknown": (choose({"nodes": [node("Neg", ["q"], ["u"])], "inputs": {},
+                           "outputs": ["u"]}),
+                   "Neg 'u': no earlier node computes input 'q'"),
+    "if-input": (choose({"nodes": [node("Neg", ["q"], ["u"])],
+                         "inputs": {"q": ("f32", [4])}, "outputs": ["u"]}),
+                 "Neg 'u': no earlier node computes input 'q'"),
+    # Names of a branch are not those of the graph around it, and end with it.
+    "if-shadow": (choose({"nodes": [node("Neg", ["x"], ["x"])], "inputs": {},
+                          "outputs": ["x"]}), "Neg 'x': a second node computes 'x'"),
+    "if-shadow-constant": (
+        choose({"nodes": [], "inputs": {}, "outputs": ["x"],
+                "initializers": [tensor("x", "f32", [4], [0.0] * 4)]}),
+        "If 'y': a branch and a graph around it have a tensor 'x'"),
+    "if-end": (choose(BRANCH, outputs=["v"], extra=[node("Neg", ["u"], ["y"])]),
+               "Neg 'y': no earlier node computes input 'u'"),
+    "if-body": (choose(BRANCH, outputs=["v"], extra=[
+        node("Neg", ["v"], ["y"], body=BRANCH)]),
+        "Neg 'y': attribute 'body' is not supported"),
+    "if-attribute": (model([node("If", ["yes"], ["y"], then_branch=BRANCH,
+                                 else_branch=BRANCH, body=BRANCH)], X, ["y"], [YES]),
+                     "If 'y': attribute 'body' is not supported"),
+    "if-two": (model([node("If", ["yes", "x"], ["y"], then_branch=BRANCH,
+                           else_branch=BRANCH)], X, ["y"], [YES]),
+               "If 'y': expected 1 inputs, found 2"),
     "loop": (model([node("Loop", ["x"], ["y"], name="steps", body=BRANCH)], X, ["y"]),
              "Loop 'steps': this operator is not supported"),
-    "deep": (model([node("If", ["x"], ["y"], then_branch=DEEP)], X, ["y"]),
-             "the file is damaged"),
+    "deep": (choose(nest(8)), "If 'u': expected two branches, nested at most 8 deep"),
+    "deeper": (choose(nest(100)), "If 'u': expected two branches, nested at most 8 deep"),
+    "deep-loop": (model([node("Loop", ["x"], ["y"], name="steps", body=nest(9))], X,
+                        ["y"]), "Loop 'steps': this operator is not supported"),
     # Codes.
     "bits": (codes(bits=3), NBITS + "'bits' is 3, expected 2, 4 or 8"),
     "block": (codes(block_size=24), NBITS + "'block_size' is 24, expected a power of two"),

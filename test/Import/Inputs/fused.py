@@ -102,6 +102,20 @@ write("pairs.onnx", [
       [tensor("zero", "i64", [], [0]), tensor("one", "i64", [], [1]),
        tensor("last", "i64", [1], [-1])])
 
+# A condition that follows from sizes chooses a table, and a known one a branch.
+tables = [{"nodes": [], "inputs": {}, "outputs": ["t"],
+           "initializers": [tensor("t", "f32", [rows, 3], [1.0 * rows] * rows * 3)]}
+          for rows in (4, 9)]
+negate = {"nodes": [node("Neg", ["row"], ["u"])], "inputs": {}, "outputs": ["u"]}
+write("branch.onnx", [
+    node("Shape", ["x"], ["n"]), node("Greater", ["n", "four"], ["isLong"]),
+    node("If", ["isLong"], ["table"], then_branch=tables[1], else_branch=tables[0]),
+    node("Gather", ["table", "last"], ["row"]),
+    node("If", ["yes"], ["y"], then_branch=negate, else_branch=tables[0])],
+      {"x": ("f32", ["n"])}, ["y"],
+      [tensor("four", "i64", [1], [4]), tensor("last", "i64", [], [-1]),
+       tensor("yes", "bool", [], [True])])
+
 # A product with codes of 4 bits, in panels of 64 columns.
 write("codes.onnx", [
     node("MatMulNBits", ["x", "codes", "scales"], ["y"], "com.microsoft", K=64, N=128,

@@ -44,6 +44,11 @@ branch = lambda value: {"nodes": [], "inputs": {}, "outputs": ["t"],
                         "initializers": [constant("t", value)]}
 picks = np.array([3, -1])
 other = {"nodes": [node("Neg", ["x"], ["u"])], "inputs": {}, "outputs": ["u"]}
+# Both branches of the inner If have the names of the outer one's branches.
+for _ in range(7):
+    other = {"nodes": [node("If", ["yes"], ["u"], then_branch=other,
+                            else_branch=branch(short))], "inputs": {}, "outputs": ["u"]}
+pi, ones = np.float32(3.14), np.ones((2, 3), np.float32)
 for count in (4, 5):
     part, table = x[:count], long if count > 4 else short
     check(f"if{count}", [
@@ -52,10 +57,23 @@ for count in (4, 5):
         node("If", ["isLong"], ["table"], then_branch=branch(long),
              else_branch=branch(short)),
         node("Gather", ["table", "picks"], ["y0"]),
-        node("If", ["yes"], ["y1"], then_branch=other, else_branch=branch(short))],
+        node("If", ["yes"], ["y1"], then_branch=other, else_branch=branch(short)),
+        # Scalars, constants of equal elements, and integers that a shape follows from.
+        node("Not", ["isLong"], ["isShort"]),
+        node("If", ["isShort"], ["scale"], then_branch=branch(np.float32(2 * pi)),
+             else_branch=branch(pi)),
+        node("Mul", ["x", "scale"], ["y2"]),
+        node("If", ["isLong"], ["equal"], then_branch=branch(ones),
+             else_branch=branch(3 * ones[:1])),
+        node("ReduceSum", ["equal"], ["y3"], keepdims=0),
+        node("If", ["isLong"], ["target"], then_branch=branch(np.array([5, 1])),
+             else_branch=branch(np.array([2, 2]))),
+        node("Reshape", ["x", "target"], ["y4"])],
         {"x": part}, [tensor("four", "i64", [], [4]), ints("picks", *picks),
                       tensor("yes", "bool", [], [True])],
-        [table[picks], -part], dims={"x": ["n"]})
+        [table[picks], -part, part * pi * (2 if count == 4 else 1),
+         np.float32(6 if count > 4 else 9),
+         part.reshape((5, 1) if count > 4 else (2, 2))], dims={"x": ["n"]})
 
 # Elementwise operators and broadcasting of static and dynamic sizes.
 x, row, column = floats(3, 5, 8), floats(8), floats(5, 1)
