@@ -29,21 +29,24 @@ static constexpr StringLiteral kScale = "llvm.x86.avx512.mask.scalef.ps.512";
 
 double mlir::posenc::getNoOffset() { return FLT_MAX; }
 
-Value mlir::posenc::getOffsetBase(ElementwiseBuilder &b, Value offset) {
-  Value isFirst = b.compare(CmpFPredicate::OEQ, offset, b.f32(getNoOffset()));
-  return b.select(isFirst, b.f32(0), offset);
+double mlir::posenc::getLowestScore() { return -0x1p126; }
+
+SoftmaxState mlir::posenc::getWeightState(ElementwiseBuilder &b, Value offset,
+                                          Value sum) {
+  return {b.sub(b.f32(0), offset), sum};
 }
 
 RaisedOffset mlir::posenc::raiseOffset(ElementwiseBuilder &b, Value offset,
                                        Value largest) {
   Value isFirst = b.compare(CmpFPredicate::OEQ, offset, b.f32(getNoOffset()));
-  Value limit =
-      b.select(isFirst, b.f32(-std::numeric_limits<double>::infinity()),
-               b.f32(kMaxExponent));
-  Value isRaised = b.compare(CmpFPredicate::OGT, largest, limit);
+  double infinity = std::numeric_limits<double>::infinity();
+  Value isRaised = b.select(
+      isFirst, b.compare(CmpFPredicate::OGT, largest, b.f32(-infinity)),
+      b.compare(CmpFPredicate::OGT, b.add(largest, offset),
+                b.f32(kMaxExponent)));
   Value ceiling = math::CeilOp::create(b.builder, b.loc, largest);
-  Value change = b.add(ceiling, b.f32(kBias));
-  Value raised = b.sub(getOffsetBase(b, offset), change);
+  Value raised = b.sub(b.f32(-kBias), ceiling);
+  Value change = b.sub(offset, raised);
   // The comparisons replace NaN, too. What a first offset scales is 0.
   auto clamp = [&](CmpFPredicate predicate, Value x, double bound) {
     return b.select(b.compare(predicate, x, b.f32(bound)), x, b.f32(bound));
@@ -70,14 +73,22 @@ static Value createIntrinsic(ElementwiseBuilder &b, StringRef name, Value x,
       .getResult(0);
 }
 
-Value mlir::posenc::emitBF16Exp2(ElementwiseBuilder &b, Value x) {
+Value mlir::posenc::emitBF16Exp2(ElementwiseBuilder &b, Value x,
+                                 WeightUse use) {
   // The argument 9 stands for x - floor(x), without an exception.
   Value rest = createIntrinsic(
       b, kReduce, x, arith::ConstantIntOp::create(b.builder, b.loc, 9, 32));
-  // The minimax polynomial of 2^x on [0, 1].
-  Value power = b.fma(b.f32(0.0780245215), rest, b.f32(0.226067156));
-  power = b.fma(power, rest, b.f32(0.695833564));
-  power = b.fma(power, rest, b.f32(0.999925196));
+  // The minimax polynomials of 2^x on [0, 1], from the highest degree on.
+  constexpr double rounded[] = {0.0780245215, 0.226067156, 0.695833564,
+                                0.999925196};
+  constexpr double summed[] = {0.0135341678, 0.0520114601, 0.241442755,
+                               0.693003833, 1.00000262};
+  ArrayRef<double> coefficients = rounded;
+  if (use == WeightUse::Summed)
+    coefficients = summed;
+  Value power = b.f32(coefficients.front());
+  for (double coefficient : coefficients.drop_front())
+    power = b.fma(power, rest, b.f32(coefficient));
   return createIntrinsic(b, kScale, power, x);
 }
 

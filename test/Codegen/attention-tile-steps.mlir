@@ -15,6 +15,7 @@
 
 // Blocks of four steps for 128 columns. All buffers consist of tiles of 16 x 16.
 // CHECK-LABEL: func.func @causal
+// CHECK-DAG: %[[LARGE:.*]] = arith.constant dense<1073741824> : vector<16xi32>
 // CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<[[TILES:[0-9]+]]x4x2x2x16x16xf32>
 // CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<[[TILES]]x4x2x16x16xf32>
 // CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<4x4x2x16x16xf32>
@@ -51,9 +52,9 @@
 // CHECK: scf.yield
 
 // One bit of the sums tells whether an offset must be raised.
-// CHECK: %[[LARGE:.*]] = arith.constant dense<1073741824>
 // CHECK: arith.andi %{{.*}}, %[[LARGE]]
-// CHECK: vector.reduction <or>
+// CHECK-NEXT: arith.cmpi ne
+// CHECK-NEXT: vector.reduction <or>
 // CHECK-NEXT: scf.if
 
 // A row of weights follows each product.
@@ -87,23 +88,58 @@ func.func @causal(%q: memref<2x?x8x128xbf16>, %k: memref<2x?x2x128xbf16>, %v: me
 // REMARK: pipelined bf16 tiles
 func.func @regions(%q: memref<2x?x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %o: memref<2x?x8x64xbf16>) {
   posenc.attention ins(%q, %k, %v : memref<2x?x8x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) outs(%o : memref<2x?x8x64xbf16>)
-  score {
-  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+  score(%s, %b, %h, %i, %j) {
     %t = math.tanh %s : f32
     posenc.yield %t : f32
-  } where {
-  ^bb0(%b: index, %h: index, %i: index, %j: index):
+  } where(%b, %h, %i, %j) {
     %keep = arith.cmpi sle, %j, %i : index
     posenc.yield %keep : i1
   }
   return
 }
 
+// Elements of a mask operand are loaded in a loop over the rows of a step before
+// it, as vectors where all its keys exist.
 // CHECK-LABEL: func.func @mask
-// CHECK-NOT: memref.distinct_objects
-// CHECK: amx.tile_mulf
-// REMARK: bf16 tiles are not pipelined: a mask operand
-func.func @mask(%q: memref<2x?x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %m: memref<1x1x?x?xi1>, %o: memref<2x?x8x64xbf16>) {
-  posenc.attention ins(%q, %k, %v : memref<2x?x8x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) mask(%m : memref<1x1x?x?xi1>) outs(%o : memref<2x?x8x64xbf16>)
+// CHECK: scf.if
+// CHECK: scf.for
+// CHECK-COUNT-32: memref.load %{{.*}} : memref<1x1x?x?xf32>
+// CHECK-NOT: memref<1x1x?x?xf32>
+// CHECK: } else {
+// CHECK: scf.for
+// CHECK-COUNT-2: vector.load %{{.*}} : memref<1x1x?x?xf32>, vector<16xf32>
+// CHECK-NOT: memref<1x1x?x?xf32>
+// CHECK: memref.distinct_objects
+// CHECK-NOT: arith.cmpi
+// CHECK: mask.scalef.ps.512
+// CHECK-NOT: arith.cmpi
+// CHECK: arith.andi
+// CHECK: vector.reduction <or>
+// REMARK: pipelined bf16 tiles
+func.func @mask(%q: memref<2x64x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %m: memref<1x1x?x?xf32>, %o: memref<2x64x8x64xbf16>) {
+  posenc.attention ins(%q, %k, %v : memref<2x64x8x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) mask(%m : memref<1x1x?x?xf32>) outs(%o : memref<2x64x8x64xbf16>)
+  return
+}
+
+// Values that a score_mod loads by the relative position are computed once for the
+// 63 relative positions of a step, before its rows.
+// CHECK-LABEL: func.func @bias
+// CHECK-DAG: %[[VALUES:.*]] = memref.alloca() {alignment = 64 : i64} : memref<1x64xf32>
+// CHECK: vector.store %{{.*}}, %[[VALUES]]
+// CHECK: vector.load %[[VALUES]]
+// CHECK: memref.distinct_objects
+// REMARK: pipelined bf16 tiles
+func.func @bias(%q: memref<2x64x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %t: memref<8x?xf32>, %o: memref<2x64x8x64xbf16>) {
+  posenc.attention ins(%q, %k, %v : memref<2x64x8x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) outs(%o : memref<2x64x8x64xbf16>)
+  score(%s, %b, %h, %i, %j) {
+    %c0 = arith.constant 0 : index
+    %c99 = arith.constant 99 : index
+    %d = arith.subi %j, %i : index
+    %low = arith.maxsi %d, %c0 : index
+    %held = arith.minsi %low, %c99 : index
+    %bias = memref.load %t[%h, %held] : memref<8x?xf32>
+    %y = arith.addf %s, %bias : f32
+    posenc.yield %y : f32
+  }
   return
 }

@@ -10,6 +10,7 @@
 
 #include "posenc/Reference/Bias.h"
 
+#include <cfloat>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -141,6 +142,7 @@ std::string test::getModule(const AttentionCase &c) {
     group("mask", shapedType({"?", std::to_string(c.heads), "?", "?"}, dtype));
     break;
   case Mask::AddedToAll:
+  case Mask::AddedLowest:
     group("mask", shapedType({"1", "1", "?", "?"}, dtype));
     break;
   case Mask::Boolean:
@@ -403,7 +405,7 @@ AttentionData::AttentionData(const AttentionCase &given, AttentionSizes sizes,
     std::vector<int64_t> shape{batch, c.heads, queries, keys};
     if (isBoolean)
       shape = {batch, 1, c.mask == Mask::BooleanByKey ? 1 : queries, keys};
-    if (c.mask == Mask::AddedToAll)
+    if (c.mask == Mask::AddedToAll || c.mask == Mask::AddedLowest)
       shape = {1, 1, queries, keys};
     int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1},
                                     std::multiplies<>());
@@ -416,10 +418,21 @@ AttentionData::AttentionData(const AttentionCase &given, AttentionSizes sizes,
     } else {
       mask = makeRandom(c.dtype, shape, seed + 7);
       reference::DType type = getReferenceType(c.dtype);
-      for (int64_t i = 0; i < count; i += 3)
-        reference::storeBits(
-            type, mask.data(), i,
-            reference::encode(type, -std::numeric_limits<double>::infinity()));
+      auto store = [&](int64_t i, double x) {
+        reference::storeBits(type, mask.data(), i, reference::encode(type, x));
+      };
+      double lowest = c.dtype == POSENC_F16    ? -65504
+                      : c.dtype == POSENC_BF16 ? -0x1.fep127
+                                               : -FLT_MAX;
+      for (int64_t i = 0; i < count; ++i) {
+        int64_t query = i / keys, key = i % keys;
+        if (c.mask != Mask::AddedLowest && i % 3 == 0)
+          store(i, -std::numeric_limits<double>::infinity());
+        // Padding on the left, for some queries of the whole row.
+        if (c.mask == Mask::AddedLowest)
+          store(i, query % 5 == 4 || (query % 5 < 3 && key < keys / 2) ? lowest
+                                                                       : 0);
+      }
     }
     spec.mask.emplace();
     spec.mask->array = toReference(mask);
@@ -525,10 +538,11 @@ size_t AttentionData::spoilUnseen(uint64_t seed) {
 void AttentionData::spoilSome(uint64_t seed) {
   std::mt19937_64 generator(seed);
   // The longest sequences are ragged ones. ALiBi's bias of distant keys there
-  // can make a weight zero in f32, and the result of a zero weight and an
-  // infinite value is unspecified.
+  // can make a weight zero in f32, as the lowest mask element does, and the
+  // result of a zero weight and an infinite value is unspecified.
   bool mayVanish =
-      c.alibi && (c.form == Form::Ragged || c.form == Form::RaggedQueries);
+      c.mask == Mask::AddedLowest ||
+      (c.alibi && (c.form == Form::Ragged || c.form == Form::RaggedQueries));
   for (size_t input = 1; input <= (mayVanish ? 1 : 2); ++input) {
     size_t rows = inputs[input].numElements() / inputs[input].shape().back();
     for (size_t row = 0; row < rows; ++row)
@@ -569,9 +583,13 @@ AttentionData::check(const std::vector<runtime::Array> &results) const {
                      std::to_string(comparison.maxRatio);
   if (!c.logSums)
     return "";
-  // The error of a score whose query and key rows are rounded to the type.
+  // The error of a score whose query and key rows are rounded to the type after
+  // a norm or rotation.
+  bool hasRoundedRows =
+      c.norms || c.queryAngles != Angles::None || c.keyAngles != Angles::None;
   double limit = type == reference::DType::F64   ? 1e-13
                  : type == reference::DType::F32 ? 4e-6
+                 : !hasRoundedRows               ? 1e-5
                  : type == reference::DType::F16 ? 4e-3
                                                  : 4e-2;
   reference::Array sums = toReference(results[1]);

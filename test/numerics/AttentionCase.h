@@ -24,8 +24,10 @@ enum class Form { Padded, Ragged, RaggedQueries, Paged };
 /// two axes.
 enum class Angles { None, TokenIndices, Positions, Axes };
 /// Additive masks per head or shared by all heads and sequences; boolean masks
-/// of queries and keys, or of keys alone.
-enum class Mask { None, Added, AddedToAll, Boolean, BooleanByKey };
+/// of queries and keys, or of keys alone; and additive masks of the lowest
+/// finite number, which hide some queries' keys, all keys of other queries, and
+/// nothing from the rest.
+enum class Mask { None, Added, AddedToAll, Boolean, BooleanByKey, AddedLowest };
 
 /// An attention op, without its dynamic sizes.
 struct AttentionCase {

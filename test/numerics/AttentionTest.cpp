@@ -199,6 +199,26 @@ std::vector<NamedCase> getFeatures() {
   addBF16Dots("Regions", [](Case &c) {
     c.softCap = c.alibi = c.where = c.causal = c.lengths = true;
   });
+  // With AMX, elements for pairs are loaded before the steps.
+  addBF16Dots("BooleanMask", [](Case &c) {
+    c.mask = Mask::Boolean, c.causal = c.lengths = true;
+    c.valueDim = 48;
+  });
+  addBF16Dots("AddedMask", [](Case &c) { c.mask = Mask::AddedToAll; });
+  addBF16Dots("LowestMask", [](Case &c) { c.mask = Mask::AddedLowest; });
+  addBF16Dots("T5", [](Case &c) { c.t5 = c.causal = true, c.left = 40; });
+  addBF16Dots("SinksAndLogSums", [](Case &c) {
+    c.sinks = c.logSums = c.causal = c.lengths = true;
+  });
+  addBF16Dots("LogSums",
+              [](Case &c) { c.logSums = true, c.mask = Mask::Added; });
+  addBF16Dots("RotatedLogSums", [](Case &c) {
+    c.logSums = true, c.queryAngles = c.keyAngles = Angles::Positions;
+  });
+  // A masked score times the scale must not become infinite or NaN.
+  addBF16Dots("NegativeScale",
+              [](Case &c) { c.causal = true, c.scale = -0.5; });
+  addBF16Dots("ZeroScale", [](Case &c) { c.causal = true, c.scale = 0; });
   // Scores as large as the error limits allow for, of rows rounded to bf16.
   addBF16Dots("Large", [](Case &c) {
     c.dim = c.valueDim = 128, c.scale = 4 / std::sqrt(128);

@@ -22,7 +22,7 @@
 #ifndef POSENC_NUMERICS_BF16WEIGHTS_H
 #define POSENC_NUMERICS_BF16WEIGHTS_H
 
-#include "posenc/Numerics/ElementwiseBuilder.h"
+#include "posenc/Numerics/Softmax.h"
 
 namespace mlir::posenc {
 
@@ -30,28 +30,40 @@ namespace mlir::posenc {
 /// infinite for it, which shows in the sum.
 double getNoOffset();
 
-/// Returns the sum of a score and a row's offset that `raiseOffset` compares:
-/// `offset`, or 0 if the row has seen no key.
-Value getOffsetBase(ElementwiseBuilder &b, Value offset);
+/// The lowest finite score. That of the lowest number would be `getNoOffset()`.
+double getLowestScore();
 
 /// The new offset of a row, the factor that scales what was computed with the
 /// old one, and whether the offset changes (i1).
 struct RaisedOffset {
   Value offset, factor, isRaised;
 };
+/// Returns the state of a row whose weights have the sum `sum`. Its running max
+/// is the exponent of a weight of 1, not a score.
+SoftmaxState getWeightState(ElementwiseBuilder &b, Value offset, Value sum);
+
 /// Raises the offset of a row if it must be. `largest` is the maximum of the
-/// row's scores, each plus `getOffsetBase(offset)`. The factor is a power of 2,
-/// at least 2^-126, so that infinite sums stay infinite.
+/// row's new scores, without the offset: plus that of a very low score they may
+/// all be equal. The factor is a power of 2, at least 2^-126, so that infinite
+/// sums stay infinite.
 RaisedOffset raiseOffset(ElementwiseBuilder &b, Value offset, Value largest);
 
 /// The bit of a sum of weights that is set if the sum is at least 2, or NaN.
 constexpr uint32_t kLargeSumBit = 0x40000000;
 
-/// Emits 2^x for 16 lanes of f32 with a relative error of 7.6e-5, a fiftieth of
-/// that of bf16: 0 for minus infinity, infinity for 128 and more. The vector
-/// stage has the instructions VREDUCEPS and VSCALEFPS as intrinsics, which
-/// `expandVectorIntrinsic` replaces for targets without AVX-512.
-Value emitBF16Exp2(ElementwiseBuilder &b, Value x);
+/// What is computed from weights before they are rounded.
+enum class WeightUse {
+  /// Nothing: the relative error is 7.6e-5, a fiftieth of that of bf16.
+  Rounded,
+  /// A sum: the relative error is 2.8e-6.
+  Summed
+};
+/// Emits 2^x for 16 lanes of f32: 0 for minus infinity, infinity for 128 and
+/// more. The vector stage has the instructions VREDUCEPS and VSCALEFPS as
+/// intrinsics, which `expandVectorIntrinsic` replaces for targets without
+/// AVX-512.
+Value emitBF16Exp2(ElementwiseBuilder &b, Value x,
+                   WeightUse use = WeightUse::Rounded);
 
 /// Whether an operation is an intrinsic that `emitBF16Exp2` uses. They have no
 /// effects, which the operation does not tell.

@@ -17,7 +17,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-bool mlir::posenc::usesBF16Dots(AttentionOp op, const VectorTarget &target) {
+/// Whether the prefill kernel can multiply pairs of bf16.
+static bool hasBF16Pairs(AttentionOp op, const VectorTarget &target) {
   constexpr unsigned bytes = 64;
   if (!target.hasBF16Dots || target.vectorBytes != bytes ||
       isAlwaysDecode(op, target))
@@ -25,10 +26,26 @@ bool mlir::posenc::usesBF16Dots(AttentionOp op, const VectorTarget &target) {
   for (Value tensor : {op.getQuery(), op.getKey(), op.getValue()})
     if (!getElementTypeOrSelf(tensor.getType()).isBF16())
       return false;
-  // Log-sum-exp outputs serve to merge results, so they come from rows that are
-  // not rounded to bf16.
-  return !op.getLogSumInit() &&
-         cast<ShapedType>(op.getKey().getType()).getShape().back() % 2 == 0;
+  return cast<ShapedType>(op.getKey().getType()).getShape().back() % 2 == 0;
+}
+
+bool mlir::posenc::usesBF16Dots(AttentionOp op, const VectorTarget &target) {
+  // Log-sum-exp outputs serve to merge results, so they are those of weights
+  // that are not rounded to bf16.
+  return hasBF16Pairs(op, target) &&
+         (!op.getLogSumInit() || usesTileSteps(op, target));
+}
+
+bool mlir::posenc::usesTileSteps(AttentionOp op, const VectorTarget &target) {
+  constexpr int64_t columns = 16;
+  int64_t valueDim =
+      cast<ShapedType>(op.getValue().getType()).getShape().back();
+  // Nor are log-sum-exp outputs those of rows that are rounded after a norm or
+  // rotation.
+  bool hasExactRows = !op.getQueryNorm() && !op.getKeyNorm() &&
+                      !op.getQueryRotation() && !op.getKeyRotation();
+  return target.hasBF16Tiles && hasBF16Pairs(op, target) &&
+         valueDim % columns == 0 && (!op.getLogSumInit() || hasExactRows);
 }
 
 //===----------------------------------------------------------------------===//
@@ -118,7 +135,7 @@ void mlir::posenc::emitKeyPairs(ImplicitLocOpBuilder &builder,
     rows.emitRow(builder, op.getKey(), at, code.dim, code.rows, zero, zero);
   int64_t words = code.dim / 2;
   if (int64_t rest = words % code.tiles.lanes;
-      code.tiles.hasBF16Tiles && rest > 0)
+      code.tiles.hasTileSteps() && rest > 0)
     storeVector(builder, createSplat(builder, code.getVectorType(), 0),
                 code.keys, {row, createIndex(builder, words - rest)});
   forEachVector(

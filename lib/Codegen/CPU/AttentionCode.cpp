@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionCode.h"
-#include "AttentionBF16Tiles.h"
 #include "AttentionTileSteps.h"
 
 #include "posenc/ABI/CInterface.h"
@@ -125,13 +124,12 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
   int64_t groupSize = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
                       getNumHeads(op.getKey(), op.getKeyHeadDim());
   tiles.valueColumns = tiles.scoreRows;
-  tiles.hasBF16Tiles = !range && usesBF16Tiles(op, target);
   if (range) {
     tiles.setDecode(op, *range, groupSize, std::max(dim, valueDim));
     tiles.fitDecode(op, groupSize, bytes);
     return tiles;
   }
-  if (tiles.hasBF16Tiles && !getNoTileStepsReason(op)) {
+  if (usesTileSteps(op, target)) {
     tiles.setTileSteps(op, target, groupSize, bytes);
     return tiles;
   }
@@ -149,20 +147,14 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
   int64_t queries = std::min<int64_t>(tiles.queries, target.attentionQueries);
   tiles.queries = std::max(queries / step, int64_t(1)) * step;
   // Only now, since the number of keys must not depend on the register tile. A
-  // tile of keys consists of whole register tiles, and so do two AMX tiles.
+  // tile of keys consists of whole register tiles.
   auto getTileRows = [&](int64_t size) -> int64_t {
     int64_t rows = target.attentionTileRows;
-    if (tiles.hasBF16Tiles)
-      size = tiles.getRowStep();
     return hasManyRegisters && size % rows == 0 ? rows : tiles.scoreRows;
   };
   tiles.valueColumns = getTileRows(valueDim);
   tiles.scoreRows = getTileRows(tiles.keys);
   return tiles;
-}
-
-int64_t AttentionTiles::getRowStep() const {
-  return hasBF16Tiles ? 2 * kTileRows : scoreRows;
 }
 
 void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
@@ -177,13 +169,10 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
   constexpr int64_t maxQueries = 384;
   int64_t pair = usesBF16Dots(op, target) ? 2 : 1,
           maxKeys = pair == 2 ? 128 : 96;
-  int64_t queryWords =
-      hasBF16Tiles ? alignTo(dim / pair, lanes) : alignTo(dim, lanes) / pair;
-  int64_t queryBytes = 4 * (queryWords + alignTo(valueDim, lanes) + 2);
+  int64_t queryBytes =
+      4 * (alignTo(dim, lanes) / pair + alignTo(valueDim, lanes) + 2);
   int64_t keyBytes = 4 * (getRowSize(dim / pair) + getRowSize(valueDim) / pair +
                           getQueryTile());
-  if (hasBF16Tiles)
-    keyBytes += 2 * valueDim;
   // With interleaved pairs the table has a cosine and a sine for each lane.
   auto isInterleaved = [](std::optional<RotationAttr> rotation) {
     return rotation && rotation->getPairing() == Pairing::Interleaved;
@@ -197,8 +186,6 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
     slots = (op.getQueryRotation() ? getQuerySlots(op, target) : 0) +
             (op.getKeyRotation() ? 1 : 0);
   int64_t rest = 4 * slots * dim * (hasTwice ? 2 : 1);
-  if (hasBF16Tiles)
-    rest += 4 * kTileRows * valueDim;
   // `rows` cannot use the buffer of keys if that holds words, or fewer or
   // shorter rows.
   int64_t rowsBytes = 4 * getQueryTile() * getRowSize(std::max(dim, valueDim));
@@ -211,7 +198,7 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
     // (6 and 8), unless it is small.
     constexpr int64_t commonRows = 24;
     numbers.clear();
-    for (int64_t count = getRowStep(); count <= maxKeys; count += getRowStep())
+    for (int64_t count = scoreRows; count <= maxKeys; count += scoreRows)
       if (pair == 2 || count < commonRows || count % commonRows == 0)
         numbers.push_back(count);
   }
@@ -465,12 +452,12 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
   auto allocate = [&](ArrayRef<int64_t> shape) {
     return scratch.allocate(builder, op, shape);
   };
-  if (tiles.blockSteps > 0) {
+  if (tiles.hasTileSteps()) {
     allocateTileSteps(*this, builder, scratch);
     return;
   }
   int64_t queryTile = tiles.getQueryTile();
-  int64_t numKeys = alignTo(tiles.keys, tiles.getRowStep());
+  int64_t numKeys = alignTo(tiles.keys, tiles.scoreRows);
   int64_t pair = getDotWidth();
   keys = allocate({numKeys, getRowSize(dim / pair)});
   if (range) {
@@ -499,15 +486,11 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
              ? keys
              : allocate({queryTile, getRowSize(std::max(dim, valueDim))});
   queries = allocate(
-      {getNumQueryTiles(),
-       tiles.hasBF16Tiles ? getNumWords() : alignTo(dim, tiles.lanes) / pair,
-       queryTile});
+      {getNumQueryTiles(), alignTo(dim, tiles.lanes) / pair, queryTile});
   acc =
       allocate({getNumQueryTiles(), alignTo(valueDim, tiles.lanes), queryTile});
   scores = allocate({numKeys, queryTile});
   values = allocate({numKeys / pair, getRowSize(valueDim)});
-  if (tiles.hasBF16Tiles)
-    valueTiles = allocate({valueDim, getRowSize(numKeys / pair)});
   if (int64_t count = getRelativeValues(op).size())
     relativeValues =
         allocate({count, alignTo(numKeys + queryTile - 1, tiles.lanes)});
@@ -535,6 +518,20 @@ bool AttentionCode::hasOwnScores() const {
 bool AttentionCode::hasOwnPairs() const {
   AttentionOp attention = op;
   return hasOwnScores() || attention.getMask() || !attention.getWhere().empty();
+}
+
+bool AttentionCode::loadsPairElements() const {
+  AttentionOp attention = op;
+  auto hasLoads = [](Region &region) {
+    return !region.empty() && !region.front().getOps<memref::LoadOp>().empty();
+  };
+  return attention.getMask() || hasLoads(attention.getScore()) ||
+         hasLoads(attention.getWhere());
+}
+
+bool AttentionCode::hasExactSums() const {
+  AttentionOp attention = op;
+  return attention.getSinks() || attention.getLogSumInit();
 }
 
 bool AttentionCode::hasMasks() const {

@@ -68,10 +68,9 @@ struct AttentionTiles {
   /// Register blocking: the keys whose scores, and the columns of values whose
   /// accumulators, are in registers at the same time.
   int64_t scoreRows, valueColumns;
-  /// Whether AMX tiles compute the bf16 dot products (AttentionBF16Tiles.h).
-  bool hasBF16Tiles = false;
-  /// With AMX, if steps of 32 keys are pipelined (AttentionTileSteps.h): the
-  /// steps whose weights are multiplied by values at once; else 0.
+  /// If AMX tiles compute the products, in pipelined steps of 32 keys
+  /// (AttentionTileSteps.h): the steps whose weights are multiplied by values
+  /// at once; else 0.
   int64_t blockSteps = 0;
   /// Keys of a tile, and queries of all heads of a task.
   int64_t keys = 0, queries;
@@ -94,10 +93,7 @@ struct AttentionTiles {
   /// The largest number of tokens of a task.
   int64_t getTokens() const { return queries / heads; }
   int64_t getQueryTilesPerHead() const { return getTokens() / getQueryTile(); }
-  /// The first key of which the prefill kernel computes scores, and the first
-  /// whose value is weighted, are multiples of this number: `scoreRows`, or the
-  /// keys of two AMX tiles.
-  int64_t getRowStep() const;
+  bool hasTileSteps() const { return blockSteps > 0; }
 
   /// The number of query positions of which the prefill and decode kernels of
   /// `op` have tables of cos and sin at the same time.
@@ -210,11 +206,13 @@ private:
 ///   weights[2]    step, half of the rows
 ///   acc           query tile, 32 columns, half of the rows, of the columns
 /// and, for rows of a query tile: their offsets (query tile, row), 16 partial
-/// sums of weights (query tile, row, lane), these sums before the last step and
-/// the largest scores (row, lane), and factors (row).
+/// sums of rounded weights, and of exact ones where the kernel keeps these
+/// (query tile, row, rounded or exact, lane), the sums before the last step
+/// (row, rounded or exact, lane), the largest scores (row, lane), and factors
+/// (row). `logSums` (row) is null without log-sum-exp outputs.
 struct TileStepBuffers {
   Value queries, keys, values, scores[2], weights[2], acc;
-  Value offsets, sums, sumsBefore, largest, factors;
+  Value offsets, sums, sumsBefore, largest, factors, logSums;
 };
 
 /// The kernel being emitted: its op, target, tile sizes and buffers.
@@ -237,8 +235,6 @@ struct AttentionCode {
   /// With bf16 dot products (AttentionBF16Dots.h) a word holds two channels of
   /// queries and keys, and two keys of scores and values.
   Value queries, acc, scores, keys, values, rowMax, rowSum, rows;
-  /// A buffer for AMX: the words of `values` with a row for each column.
-  Value valueTiles;
   TileStepBuffers steps;
   /// Buffers of the decode kernel, f32: products (key and query, half the
   /// lanes), scores (key and query), weights (block, key and query),
@@ -263,8 +259,8 @@ struct AttentionCode {
   int64_t getNumQueryTiles() const {
     return tiles.queries / tiles.getQueryTile();
   }
-  /// The words of a row of queries or keys with AMX: whole tiles, of which the
-  /// last may end with zeros.
+  /// The words of a row of keys with AMX: whole tiles, of which the last may
+  /// end with zeros.
   int64_t getNumWords() const {
     return llvm::alignTo(dim / getDotWidth(), tiles.lanes);
   }
@@ -278,6 +274,12 @@ struct AttentionCode {
   bool hasOwnPairs() const;
   /// Whether two queries of a register tile may see different keys.
   bool hasMasks() const;
+  /// Whether the mask operand or a region loads elements for single pairs of
+  /// query and key.
+  bool loadsPairElements() const;
+  /// With tile steps: whether the sums of weights before they are rounded to
+  /// bf16 are kept, which sinks and log-sum-exp outputs need.
+  bool hasExactSums() const;
 };
 
 /// The indices of a task, and those of its sequence.
@@ -298,7 +300,7 @@ struct AttentionBlock {
   Value token, position, lastToken, lastPosition;
   /// The first key of the tile, and the range of rows in the tile that any
   /// query sees; `firstRow` is rounded down to a multiple of
-  /// `tiles.getRowStep()`.
+  /// `tiles.scoreRows`.
   Value firstKey, firstRow, endRow;
   /// i1: whether a value of the tile is infinite or NaN, so that a weight of 0
   /// does not remove it. Null if all queries see all keys.
@@ -400,9 +402,26 @@ Value emitRegion(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 /// by the relative position of query and key, as the bias of T5 is. A tile has
 /// few relative positions, so they are computed once for all its pairs.
 SmallVector<Value> getRelativeValues(AttentionOp op);
+/// The relative positions, key minus query, of a tile of pairs.
+struct RelativePositions {
+  Value batch, queryHead;
+  /// The relative position of the first value, and those of the first and last
+  /// pair that exist: others count as the nearest of them.
+  Value first, min, max;
+  /// The difference from one value to the next: 1 or -1.
+  int64_t step;
+};
 /// Stores these values for all relative positions of a tile.
 void emitRelativeValues(ImplicitLocOpBuilder &builder,
+                        const AttentionCode &code,
+                        const RelativePositions &positions);
+/// Stores these values for a register tile of queries and the tile of keys.
+void emitRelativeValues(ImplicitLocOpBuilder &builder,
                         const AttentionCode &code, const AttentionBlock &block);
+/// Loads these values for as many relative positions as there are lanes, from
+/// value number `first` on.
+SmallVector<Value> loadRelativeValues(ImplicitLocOpBuilder &builder,
+                                      const AttentionCode &code, Value first);
 /// Loads these values for the key in `row` and a vector of queries.
 SmallVector<Value> loadRelativeValues(ImplicitLocOpBuilder &builder,
                                       const AttentionCode &code, Value row,
@@ -510,11 +529,9 @@ SmallVector<DecodeRange> getDecodeRanges(AttentionOp op,
 bool isAlwaysDecode(AttentionOp op, const VectorTarget &target);
 /// Whether the bf16 dot product (VDPBF16PS) is used in the prefill kernel.
 bool usesBF16Dots(AttentionOp op, const VectorTarget &target);
-/// Whether AMX tiles compute the prefill kernel's bf16 dot products.
-bool usesBF16Tiles(AttentionOp op, const VectorTarget &target);
-/// Returns why the steps of a prefill kernel with AMX tiles are not pipelined
-/// (AttentionTileSteps.h), or null if they are.
-const char *getNoTileStepsReason(AttentionOp op);
+/// Whether AMX tiles compute the prefill kernel's products, in pipelined steps
+/// (AttentionTileSteps.h).
+bool usesTileSteps(AttentionOp op, const VectorTarget &target);
 /// Returns the limit, in bytes, of the partial results of KV splits, a buffer
 /// that all tasks of the decode kernel share.
 int64_t getSharedBytes(AttentionOp op);

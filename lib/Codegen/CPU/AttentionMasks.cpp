@@ -8,6 +8,7 @@
 
 #include "AttentionCode.h"
 
+#include "posenc/Numerics/BF16Weights.h"
 #include "posenc/Numerics/Softmax.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -143,7 +144,8 @@ Value mlir::posenc::emitScore(ImplicitLocOpBuilder &builder,
     Base2Softmax b(builder, builder.getLoc(), type);
     Value isNumber = b.compare(arith::CmpFPredicate::UGT, score, minusInfinity);
     Value scaled = b.mul(score, b.f32(llvm::numbers::log2e));
-    score = b.select(isNumber, b.max(b.f32(b.start), scaled), minusInfinity);
+    double lowest = code.tiles.hasTileSteps() ? getLowestScore() : b.start;
+    score = b.select(isNumber, b.max(b.f32(lowest), scaled), minusInfinity);
   }
   if (appliesWhere && !op.getWhere().empty())
     keep = both(builder, keep, emitRegion(builder, code, op.getWhere(), pair));

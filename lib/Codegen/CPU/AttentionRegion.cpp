@@ -270,36 +270,50 @@ void mlir::posenc::emitRelativeValues(ImplicitLocOpBuilder &builder,
                                       const AttentionBlock &block) {
   if (!code.relativeValues)
     return;
+  auto getKey = [&](Value row) {
+    return addIndex(builder, block.firstKey, row);
+  };
+  RelativePositions positions;
+  positions.batch = block.batch;
+  positions.queryHead = block.queryHead;
+  positions.min = subIndex(builder, getKey(block.firstRow), block.lastPosition);
+  positions.max = subIndex(builder, getKey(addIndex(builder, block.endRow, -1)),
+                           block.position);
+  positions.first =
+      addIndex(builder, subIndex(builder, block.firstKey, block.position),
+               getLastRow(code));
+  positions.step = -1;
+  emitRelativeValues(builder, code, positions);
+}
+
+void mlir::posenc::emitRelativeValues(ImplicitLocOpBuilder &builder,
+                                      const AttentionCode &code,
+                                      const RelativePositions &positions) {
+  if (!code.relativeValues)
+    return;
   AttentionOp op = code.op;
   Region &region = op.getScore();
   SmallVector<Value> values = getRelativeValues(op);
   int64_t lanes = code.tiles.lanes;
   int64_t size = cast<MemRefType>(code.relativeValues.getType()).getDimSize(1);
   auto type = VectorType::get({lanes}, builder.getIndexType());
-  // Clamps to the existing keys: tables may have no elements for others.
-  auto getKey = [&](Value row) {
-    return addIndex(builder, block.firstKey, row);
-  };
-  Value min = subIndex(builder, getKey(block.firstRow), block.lastPosition);
-  Value max = subIndex(builder, getKey(addIndex(builder, block.endRow, -1)),
-                       block.position);
-  Value first =
-      addIndex(builder, subIndex(builder, block.firstKey, block.position),
-               getLastRow(code));
   createLoop(
       builder, createIndex(builder, 0), createIndex(builder, size), lanes,
       [&](Value position) {
         SmallVector<Value> elements;
-        Value firstLane = subIndex(builder, first, position);
+        Value firstLane = addIndex(builder, positions.first,
+                                   mulIndex(builder, position, positions.step));
+        // Clamps to the existing pairs: tables may have no elements for others.
         for (int64_t lane = 0; lane < lanes; ++lane)
           elements.push_back(maxIndex(
-              builder, min,
-              minIndex(builder, max, addIndex(builder, firstLane, -lane))));
+              builder, positions.min,
+              minIndex(builder, positions.max,
+                       addIndex(builder, firstLane, lane * positions.step))));
         Value relative =
             vector::FromElementsOp::create(builder, type, elements);
         IRMapping mapping;
-        mapping.map(region.getArgument(1), block.batch);
-        mapping.map(region.getArgument(2), block.queryHead);
+        mapping.map(region.getArgument(1), positions.batch);
+        mapping.map(region.getArgument(2), positions.queryHead);
         auto isEnd = [&](Operation *inner) {
           return isRelativePosition(inner, region);
         };
@@ -329,18 +343,25 @@ void mlir::posenc::emitRelativeValues(ImplicitLocOpBuilder &builder,
 
 SmallVector<Value>
 mlir::posenc::loadRelativeValues(ImplicitLocOpBuilder &builder,
-                                 const AttentionCode &code, Value row,
-                                 int64_t vector) {
+                                 const AttentionCode &code, Value first) {
   SmallVector<Value> values;
   if (!code.relativeValues)
     return values;
-  Value position = subIndex(
-      builder,
-      createIndex(builder, getLastRow(code) + vector * code.tiles.lanes), row);
   int64_t count = cast<MemRefType>(code.relativeValues.getType()).getDimSize(0);
   for (int64_t number = 0; number < count; ++number)
     values.push_back(loadVector(builder, code.getVectorType(),
                                 code.relativeValues,
-                                {createIndex(builder, number), position}));
+                                {createIndex(builder, number), first}));
   return values;
+}
+
+SmallVector<Value>
+mlir::posenc::loadRelativeValues(ImplicitLocOpBuilder &builder,
+                                 const AttentionCode &code, Value row,
+                                 int64_t vector) {
+  if (!code.relativeValues)
+    return {};
+  int64_t last = getLastRow(code) + vector * code.tiles.lanes;
+  return loadRelativeValues(builder, code,
+                            subIndex(builder, createIndex(builder, last), row));
 }

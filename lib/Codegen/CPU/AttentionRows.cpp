@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionBF16Dots.h"
-#include "AttentionBF16Tiles.h"
 #include "AttentionCode.h"
 
 #include "posenc/Numerics/Softmax.h"
@@ -278,18 +277,6 @@ transposeQueries(ImplicitLocOpBuilder &builder, const AttentionCode &code,
       });
 }
 
-/// Fills the words after the last channel of a register tile of queries with 0,
-/// for the vector at `lane`.
-static void emitZeroWords(ImplicitLocOpBuilder &builder,
-                          const AttentionCode &code, Value queryTile,
-                          Value lane) {
-  Value zero = createSplat(builder, code.getVectorType(), 0);
-  for (int64_t word = code.dim / code.getDotWidth(), end = code.getNumWords();
-       word < end; ++word)
-    storeVector(builder, zero, code.queries,
-                {queryTile, createIndex(builder, word), lane});
-}
-
 void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
                                const AttentionCode &code,
                                const AttentionRows &rows,
@@ -337,8 +324,6 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
                 /*toPanel=*/true, [&](Value value, size_t) -> Value {
                   return arith::MulFOp::create(builder, value, factor);
                 });
-            if (code.tiles.hasBF16Tiles)
-              emitZeroWords(builder, code, panel, lane);
           });
     });
   });
@@ -437,8 +422,6 @@ void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
   emitKeyRows(builder, code, rows, task, first, count);
   if (code.hasBF16Dots)
     emitValuePairs(builder, code, task, first, count);
-  if (code.tiles.hasBF16Tiles)
-    emitValueTiles(builder, code, count);
   if (!code.hasBF16Dots)
     createLoop(builder, zero, count, 1, [&](Value row) {
       SmallVector<Value> at =

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionBF16Dots.h"
-#include "AttentionBF16Tiles.h"
 #include "AttentionCode.h"
 
 #include "posenc/Numerics/Softmax.h"
@@ -75,40 +74,27 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
     rowMax.push_back(
         loadVector(builder, type, code.rowMax,
                    {block.queryTile, createIndex(builder, i * tiles.lanes)}));
-  if (code.tiles.hasBF16Tiles)
-    emitTileScores(builder, code, block);
   auto emitRows = [&](Value row, ValueRange before) {
     SmallVector<Value> rows, scores;
     for (int64_t i = 0; i < tiles.scoreRows; ++i)
       rows.push_back(addIndex(builder, row, i));
-    if (code.tiles.hasBF16Tiles) {
-      for (Value key : rows)
-        for (int64_t i = 0; i < tiles.vectors; ++i)
-          scores.push_back(
-              loadVector(builder, type, code.scores,
-                         {key, createIndex(builder, i * tiles.lanes)}));
-    } else {
-      OpFoldResult first = builder.getIndexAttr(0),
-                   depth = builder.getIndexAttr(code.dim / code.getDotWidth());
-      Value keys =
-          createPanel(builder, code.keys, {}, row,
-                      builder.getIndexAttr(tiles.scoreRows), first, depth);
-      Value queries =
-          createPanel(builder, code.queries, block.queryTile, first, depth,
-                      first, builder.getIndexAttr(tiles.getQueryTile()));
-      scores = emitProduct(builder, code, keys, queries, tiles.scoreRows,
-                           /*transposed=*/false, /*skipsZeros=*/false);
-    }
-    SmallVector<Value> products(scores);
+    OpFoldResult first = builder.getIndexAttr(0),
+                 depth = builder.getIndexAttr(code.dim / code.getDotWidth());
+    Value keys =
+        createPanel(builder, code.keys, {}, row,
+                    builder.getIndexAttr(tiles.scoreRows), first, depth);
+    Value queries =
+        createPanel(builder, code.queries, block.queryTile, first, depth, first,
+                    builder.getIndexAttr(tiles.getQueryTile()));
+    scores = emitProduct(builder, code, keys, queries, tiles.scoreRows,
+                         /*transposed=*/false, /*skipsZeros=*/false);
     emitMasks(builder, code, block, row, isPartial, appliesWhere, scores);
     SmallVector<Value> largest(before);
     for (auto [number, score] : llvm::enumerate(scores)) {
       int64_t vector = number % tiles.vectors;
-      // Tiles have stored the products already.
-      if (!code.tiles.hasBF16Tiles || score != products[number])
-        storeVector(builder, score, code.scores,
-                    {rows[number / tiles.vectors],
-                     createIndex(builder, vector * tiles.lanes)});
+      storeVector(builder, score, code.scores,
+                  {rows[number / tiles.vectors],
+                   createIndex(builder, vector * tiles.lanes)});
       largest[vector] = softmax.max(score, largest[vector]);
     }
     return largest;
@@ -191,8 +177,6 @@ static void emitColumns(ImplicitLocOpBuilder &builder,
 static void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                        const AttentionBlock &block, ValueRange factors,
                        bool onlySeen, function_ref<void(Value)> prefetch) {
-  if (code.tiles.hasBF16Tiles && !onlySeen)
-    return emitWeightedTiles(builder, code, block, factors);
   // Each step takes the columns that fill the registers; the remainder is taken
   // four at a time.
   constexpr int64_t fewer = 4;

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionBF16Dots.h"
-#include "AttentionBF16Tiles.h"
 #include "AttentionCode.h"
 
 #include "posenc/Numerics/Softmax.h"
@@ -30,8 +29,6 @@ SmallVector<Value> mlir::posenc::emitSoftmax(ImplicitLocOpBuilder &builder,
     Value lane = createIndex(builder, i * code.tiles.lanes);
     SmallVector<Value> at{block.queryTile, lane};
     Value before = loadVector(builder, type, code.rowMax, at);
-    if (code.tiles.hasBF16Tiles)
-      maximum = delayMax(builder, before, maximum);
     storeVector(builder, maximum, code.rowMax, at);
     Base2Softmax softmax(builder, builder.getLoc(), type);
     SoftmaxStep step = emitStep(softmax, before, maximum);

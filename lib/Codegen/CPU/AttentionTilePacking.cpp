@@ -46,11 +46,18 @@ void mlir::posenc::allocateTileSteps(AttentionCode &code,
     weights = allocateTiles({tiles.blockSteps, 2});
   for (Value &scores : buffers.scores)
     scores = allocateTiles({2, 2});
-  buffers.sums = allocate({queryTiles, kStepKeys, tiles.lanes});
-  buffers.sumsBefore = allocate({kStepKeys, tiles.lanes});
+  int64_t numSums = code.hasExactSums() ? 2 : 1;
+  buffers.sums = allocate({queryTiles, kStepKeys, numSums, tiles.lanes});
+  buffers.sumsBefore = allocate({kStepKeys, numSums, tiles.lanes});
   buffers.largest = allocate({kStepKeys, tiles.lanes});
   buffers.offsets = allocate({queryTiles, kStepKeys});
   buffers.factors = allocate({kStepKeys});
+  AttentionOp op = code.op;
+  if (op.getLogSumInit())
+    buffers.logSums = allocate({kStepKeys});
+  // The relative positions of the pairs of a step.
+  if (int64_t count = getRelativeValues(op).size())
+    code.relativeValues = allocate({count, 2 * kStepKeys});
   code.keys = allocate({kTileRows, getRowSize(code.getNumWords())});
   code.rows = allocate({1, getRowSize(code.dim)});
 }
@@ -397,37 +404,60 @@ void mlir::posenc::emitUnsafeValues(ImplicitLocOpBuilder &builder,
 // Results
 //===----------------------------------------------------------------------===//
 
+/// Returns sum number `number` of 16 rows from `firstRow` on.
+static Value emitTotals(ImplicitLocOpBuilder &builder,
+                        const AttentionCode &code, const AttentionBlock &block,
+                        Value firstRow, int64_t number) {
+  SmallVector<Value> sums;
+  for (int64_t i = 0; i < kTileRows; ++i)
+    sums.push_back(
+        loadVector(builder, code.getVectorType(), code.steps.sums,
+                   {block.queryTile, addIndex(builder, firstRow, i),
+                    createIndex(builder, number), createIndex(builder, 0)}));
+  sums = transpose(builder, sums);
+  for (size_t count = sums.size(); count > 1; count /= 2)
+    for (size_t i = 0; i < count / 2; ++i)
+      sums[i] = arith::AddFOp::create(builder, sums[i], sums[i + count / 2]);
+  return sums.front();
+}
+
 void mlir::posenc::emitTileResults(ImplicitLocOpBuilder &builder,
                                    const AttentionCode &code,
                                    const AttentionBlock &block, Value count) {
   AttentionOp op = code.op;
   VectorType type = code.getVectorType();
   Value zero = createIndex(builder, 0);
+  Value sink;
+  if (Value sinks = op.getSinks())
+    sink = broadcast(
+        builder, type,
+        memref::LoadOp::create(builder, sinks, ValueRange{block.queryHead}));
   for (int64_t half = 0; half < kStepKeys; half += kTileRows) {
     Value firstRow = createIndex(builder, half);
-    SmallVector<Value> sums;
-    for (int64_t i = 0; i < kTileRows; ++i)
-      sums.push_back(
-          loadVector(builder, type, code.steps.sums,
-                     {block.queryTile, addIndex(builder, firstRow, i), zero}));
-    sums = transpose(builder, sums);
-    for (size_t number = sums.size(); number > 1; number /= 2)
-      for (size_t i = 0; i < number / 2; ++i)
-        sums[i] = arith::AddFOp::create(builder, sums[i], sums[i + number / 2]);
-    Value total = sums.front();
     Base2Softmax b(builder, builder.getLoc(), type);
-    if (Value sinks = op.getSinks()) {
-      Value sink = broadcast(
-          builder, type,
-          memref::LoadOp::create(builder, sinks, ValueRange{block.queryHead}));
-      Value offset = loadVector(builder, type, code.steps.offsets,
-                                {block.queryTile, firstRow});
-      Value exponent = b.fma(sink, b.f32(llvm::numbers::log2e), offset);
-      Value isLess = b.compare(arith::CmpFPredicate::OLT, exponent, b.f32(127));
-      total = b.add(total, b.exp(b.select(isLess, exponent, b.f32(127))));
+    // Accumulators are sums of products with rounded weights.
+    Value rounded = emitTotals(builder, code, block, firstRow, /*number=*/0);
+    Value factor = emitQuotient(b, b.number(1), rounded);
+    if (code.hasExactSums()) {
+      SoftmaxState state = getWeightState(
+          b,
+          loadVector(builder, type, code.steps.offsets,
+                     {block.queryTile, firstRow}),
+          emitTotals(builder, code, block, firstRow, /*number=*/1));
+      if (sink) {
+        SoftmaxState other = emitSinkState(b, sink);
+        SoftmaxMerge merge = emitMerge(b, {state.max, other.max});
+        Value sum = emitMergedSum(b, {state.sum, other.sum}, merge.factors);
+        // The share of the keys.
+        factor = b.mul(
+            factor, emitQuotient(b, b.mul(state.sum, merge.factors[0]), sum));
+        state = {merge.max, sum};
+      }
+      if (code.steps.logSums)
+        storeVector(builder, emitLogSum(b, state, sink), code.steps.logSums,
+                    firstRow);
     }
-    storeVector(builder, emitQuotient(b, b.f32(1), total), code.steps.factors,
-                firstRow);
+    storeVector(builder, factor, code.steps.factors, firstRow);
   }
   Value output = op.getInits().front();
   Type element = getElementTypeOrSelf(output.getType());
@@ -436,6 +466,10 @@ void mlir::posenc::emitTileResults(ImplicitLocOpBuilder &builder,
     SmallVector<Value> at =
         getQueryIndices(builder, op, block.batch, block.queryStart,
                         block.queryHead, addIndex(builder, block.token, row));
+    if (Value logSum = op.getLogSumInit())
+      memref::StoreOp::create(
+          builder, memref::LoadOp::create(builder, code.steps.logSums, row),
+          logSum, at);
     Value factor =
         broadcast(builder, type,
                   memref::LoadOp::create(builder, code.steps.factors, row));

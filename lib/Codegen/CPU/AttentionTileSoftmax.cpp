@@ -16,118 +16,11 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace mlir::posenc;
 
 static ElementwiseBuilder getMath(ImplicitLocOpBuilder &builder, Value like) {
   return ElementwiseBuilder(builder, builder.getLoc(), like);
-}
-
-/// Returns the indices of row `row` of 32 in a buffer whose last dimensions are
-/// the half of the rows, some more, and the row: those before `middle`, the
-/// half, `middle`, the row in its half, and 0.
-static SmallVector<Value> getRowAt(ImplicitLocOpBuilder &builder,
-                                   ValueRange before, Value row,
-                                   ValueRange middle = {}) {
-  Value size = createIndex(builder, kTileRows);
-  SmallVector<Value> at(before);
-  at.push_back(builder.createOrFold<arith::DivUIOp>(row, size));
-  llvm::append_range(at, middle);
-  at.push_back(builder.createOrFold<arith::RemUIOp>(row, size));
-  at.push_back(createIndex(builder, 0));
-  return at;
-}
-
-/// Returns the query position of a row. Rows after the last query have its
-/// position.
-static Value getPosition(ImplicitLocOpBuilder &builder, const TileStep &step,
-                         Value row) {
-  return minIndex(builder, addIndex(builder, step.block.position, row),
-                  step.block.lastPosition);
-}
-
-/// Emits an i1 vector: which of the keys from number `firstLane` of the step on
-/// a row sees by its position.
-static Value emitIsSeen(ImplicitLocOpBuilder &builder,
-                        const AttentionCode &code, const TileStep &step,
-                        Value row, int64_t firstLane) {
-  PositionMask mask(code.op);
-  Value position = getPosition(builder, step, row);
-  auto getLimit = [&](Value key) {
-    return createRowLimit(builder, code, subIndex(builder, key, step.firstKey));
-  };
-  Value end = getLimit(mask.emitEndKey(builder, position, step.numKeys));
-  auto numbers = llvm::to_vector(llvm::map_range(
-      llvm::seq<int32_t>(code.tiles.lanes),
-      [&](int32_t lane) -> int32_t { return firstLane + lane; }));
-  Value keys = arith::ConstantOp::create(
-      builder, DenseElementsAttr::get(cast<ShapedType>(end.getType()),
-                                      ArrayRef(numbers)));
-  ElementwiseBuilder b = getMath(builder, keys);
-  Value isSeen = b.compare(arith::CmpIPredicate::slt, keys, end);
-  if (!mask.getLeft())
-    return isSeen;
-  Value first = getLimit(mask.emitFirstKey(builder, position));
-  return b.andi(isSeen, b.compare(arith::CmpIPredicate::sge, keys, first));
-}
-
-/// Applies the regions and masks to scores, for keys from number `firstLane` of
-/// the step on.
-static Value emitPairScores(ImplicitLocOpBuilder &builder,
-                            const AttentionCode &code, const TileStep &step,
-                            Value row, int64_t firstLane, Value score,
-                            Value keep) {
-  // Keys after the last one count as the last one.
-  Value last = addIndex(builder, step.numKeys, -1);
-  SmallVector<Value> keys;
-  for (int64_t lane = 0; lane < code.tiles.lanes; ++lane)
-    keys.push_back(minIndex(
-        builder, last, addIndex(builder, step.firstKey, firstLane + lane)));
-  Value key = vector::FromElementsOp::create(
-      builder, VectorType::get({code.tiles.lanes}, builder.getIndexType()),
-      keys);
-  return emitScore(builder, code,
-                   {step.block.batch, step.block.queryHead,
-                    getPosition(builder, step, row), key},
-                   score, /*mask=*/nullptr, keep,
-                   /*appliesWhere=*/step.isMasked);
-}
-
-/// Emits the scores of a row for both halves of the keys, minus infinity where
-/// they are masked, and adds `base` to them, in base 2.
-static SmallVector<Value> emitExponents(ImplicitLocOpBuilder &builder,
-                                        const AttentionCode &code,
-                                        const TileStep &step, Value row,
-                                        Value base) {
-  AttentionOp op = code.op;
-  VectorType type = code.getVectorType();
-  double scale = op.getScoreScale();
-  SmallVector<Value> exponents;
-  for (int64_t half = 0; half < 2; ++half) {
-    int64_t firstLane = half * code.tiles.lanes;
-    Value score = loadVector(
-        builder, type, step.scores,
-        getRowAt(builder, {}, row, Value(createIndex(builder, half))));
-    ElementwiseBuilder b = getMath(builder, score);
-    Value keep;
-    if (step.isMasked)
-      keep = emitIsSeen(builder, code, step, row, firstLane);
-    // Regions get scores in natural units and return exponents of base 2.
-    if (code.hasOwnScores())
-      score = b.mul(score, b.f32(scale));
-    if (code.hasOwnPairs())
-      score = emitPairScores(builder, code, step, row, firstLane, score, keep);
-    else if (keep)
-      score = b.select(keep, score,
-                       b.f32(-std::numeric_limits<double>::infinity()));
-    exponents.push_back(
-        code.hasOwnScores()
-            ? b.add(score, base)
-            : b.fma(score, b.f32(scale * llvm::numbers::log2e), base));
-  }
-  return exponents;
 }
 
 Value mlir::posenc::emitWeightItem(ImplicitLocOpBuilder &builder,
@@ -141,10 +34,11 @@ Value mlir::posenc::emitWeightItem(ImplicitLocOpBuilder &builder,
       broadcast(builder, type,
                 memref::LoadOp::create(builder, code.steps.offsets,
                                        ValueRange{step.block.queryTile, row}));
+  WeightUse use = code.hasExactSums() ? WeightUse::Summed : WeightUse::Rounded;
   SmallVector<Value> weights;
   for (Value exponent : emitExponents(builder, code, step, row, offset)) {
     ElementwiseBuilder b = getMath(builder, exponent);
-    weights.push_back(emitBF16Exp2(b, exponent));
+    weights.push_back(emitBF16Exp2(b, exponent, use));
   }
   auto order = llvm::to_vector(llvm::seq<int64_t>(2 * code.tiles.lanes));
   Value both =
@@ -153,17 +47,21 @@ Value mlir::posenc::emitWeightItem(ImplicitLocOpBuilder &builder,
       builder, cast<VectorType>(both.getType()).clone(builder.getBF16Type()),
       both);
   storeVector(builder, vector::BitCastOp::create(builder, type, narrow),
-              step.weights, getRowAt(builder, step.slot, row));
-  // Results stay weighted means of values if the sum is that of the rounded
-  // weights.
+              step.weights, getTileRow(builder, step.slot, row));
   BF16Halves rounded = splitBF16(builder, loc, narrow);
   ElementwiseBuilder b = getMath(builder, rounded.even);
-  Value sum = b.add(rounded.even, rounded.odd);
-  SmallVector<Value> at{step.block.queryTile, row, zero};
-  Value before = loadVector(builder, type, code.steps.sums, at);
-  storeVector(builder, before, code.steps.sumsBefore, {row, zero});
-  storeVector(builder, b.add(before, sum), code.steps.sums, at);
-  return b.ori(bits, b.cast<arith::BitcastOp>(builder.getI32Type(), sum));
+  SmallVector<Value, 2> sums{b.add(rounded.even, rounded.odd)};
+  if (code.hasExactSums())
+    sums.push_back(b.add(weights[0], weights[1]));
+  for (auto [number, sum] : llvm::enumerate(sums)) {
+    Value which = createIndex(builder, number);
+    SmallVector<Value> at{step.block.queryTile, row, which, zero};
+    Value before = loadVector(builder, type, code.steps.sums, at);
+    storeVector(builder, before, code.steps.sumsBefore, {row, which, zero});
+    storeVector(builder, b.add(before, sum), code.steps.sums, at);
+  }
+  return b.ori(bits,
+               b.cast<arith::BitcastOp>(builder.getI32Type(), sums.front()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -181,11 +79,8 @@ emitOffsets(ImplicitLocOpBuilder &builder, const AttentionCode &code,
   Value zero = createIndex(builder, 0);
   Value queryTile = step.block.queryTile;
   createLoop(builder, zero, createIndex(builder, kStepKeys), 1, [&](Value row) {
-    Value offset = memref::LoadOp::create(builder, code.steps.offsets,
-                                          ValueRange{queryTile, row});
-    ElementwiseBuilder b = getMath(builder, offset);
-    Value base = broadcast(builder, type, getOffsetBase(b, offset));
-    SmallVector<Value> both = emitExponents(builder, code, step, row, base);
+    SmallVector<Value> both =
+        emitExponents(builder, code, step, row, softmax.number(0));
     storeVector(builder, softmax.max(both[0], both[1]), code.steps.largest,
                 {row, zero});
   });
@@ -219,7 +114,7 @@ static void scaleWeights(ImplicitLocOpBuilder &builder,
                          const AttentionCode &code, Value weights, Value row,
                          Value end, Value factor) {
   createLoop(builder, createIndex(builder, 0), end, 1, [&](Value slot) {
-    SmallVector<Value> at = getRowAt(builder, slot, row);
+    SmallVector<Value> at = getTileRow(builder, slot, row);
     Value words = loadVector(builder, code.getVectorType(), weights, at);
     ElementwiseBuilder b = getMath(builder, words);
     storeVector(builder, scaleBF16Words(b, words, factor), weights, at);
@@ -253,15 +148,20 @@ void mlir::posenc::emitRaise(ImplicitLocOpBuilder &builder,
     builder.setInsertionPointToStart(branch.thenBlock());
     Value factor = broadcast(builder, type, scalar);
     ElementwiseBuilder b = getMath(builder, factor);
-    Value sums = loadVector(builder, type, code.steps.sumsBefore, {row, zero});
-    storeVector(builder, b.mul(sums, factor), code.steps.sums,
-                {queryTile, row, zero});
+    for (int64_t number = 0, e = code.hasExactSums() ? 2 : 1; number < e;
+         ++number) {
+      Value which = createIndex(builder, number);
+      Value sums =
+          loadVector(builder, type, code.steps.sumsBefore, {row, which, zero});
+      storeVector(builder, b.mul(sums, factor), code.steps.sums,
+                  {queryTile, row, which, zero});
+    }
     createLoop(builder, zero, createIndex(builder, getNumParts(code.valueDim)),
                1, [&](Value part) {
                  for (int64_t half = 0; half < 2; ++half) {
                    SmallVector<Value> at =
-                       getRowAt(builder, {queryTile, part}, row,
-                                Value(createIndex(builder, half)));
+                       getTileRow(builder, {queryTile, part}, row,
+                                  Value(createIndex(builder, half)));
                    Value acc = loadVector(builder, type, code.steps.acc, at);
                    storeVector(builder, b.mul(acc, factor), code.steps.acc, at);
                  }

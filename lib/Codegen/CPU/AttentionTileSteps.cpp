@@ -24,16 +24,6 @@ using namespace mlir::posenc;
 // Sizes
 //===----------------------------------------------------------------------===//
 
-const char *mlir::posenc::getNoTileStepsReason(AttentionOp op) {
-  if (op.getMask())
-    return "a mask operand";
-  // Elements for the keys of a row are loaded one by one.
-  for (Region *region : {&op.getScore(), &op.getWhere()})
-    if (!region->empty() && !region->front().getOps<memref::LoadOp>().empty())
-      return "a region that loads elements";
-  return nullptr;
-}
-
 void AttentionTiles::setTileSteps(AttentionOp op, const VectorTarget &target,
                                   int64_t groupSize, int64_t bytes) {
   auto getDim = [](Value tensor) {
@@ -45,23 +35,28 @@ void AttentionTiles::setTileSteps(AttentionOp op, const VectorTarget &target,
   constexpr int64_t tile = 4 * kTileRows * kTileRows;
   int64_t tables = (op.getQueryRotation() ? getQuerySlots(op, target) : 0) +
                    (op.getKeyRotation() ? 1 : 0);
+  int64_t numSums = op.getSinks() || op.getLogSumInit() ? 2 : 1;
   // Scores, sums and largest scores of a step, a row, and 16 rows of keys.
-  int64_t rest = 8 * tile + 4 * tile + 4 * getRowSize(dim) +
+  int64_t rest = 8 * tile + (2 * numSums + 2) * tile + 4 * getRowSize(dim) +
                  4 * kTileRows * getRowSize(channels * kTileRows) +
                  4 * tables * dim * 2;
   int64_t queryTileBytes =
-      tile * (2 * channels + 4 * columns + 2) + 4 * kStepKeys;
+      tile * (2 * channels + 4 * columns + 2 * numSums) + 4 * kStepKeys;
+  // The smallest tiles, unless larger ones fit. Minimizes cycles for each step
+  // of a query tile, beyond those of its products: a share of copying 32 keys,
+  // of the steps before and after the keys of a task, and of loading and
+  // storing sums. None of the sizes changes a bit. Of equal costs, a task of
+  // more heads is better: it copies the keys of a short sequence, or of the
+  // masks of few tokens, once for all.
+  blockSteps = heads = 1;
+  keys = queries = kStepKeys;
   double min = std::numeric_limits<double>::infinity();
-  // Minimizes cycles for each step of a query tile, beyond those of its
-  // products: a share of copying 32 keys, of the steps before and after the
-  // keys of a task, and of loading and storing sums. None of the sizes changes
-  // a bit.
   constexpr int64_t maxBlockSteps = 8, maxBlocks = 4;
   for (int64_t steps = 1; steps <= std::min(columns, maxBlockSteps); ++steps) {
     if (columns % steps != 0)
       continue;
     for (int64_t blocks = 1; blocks <= maxBlocks; ++blocks)
-      for (int64_t taskHeads = 1; taskHeads <= groupSize; ++taskHeads) {
+      for (int64_t taskHeads = groupSize; taskHeads > 0; --taskHeads) {
         if (groupSize % taskHeads != 0)
           continue;
         int64_t most =
@@ -70,16 +65,13 @@ void AttentionTiles::setTileSteps(AttentionOp op, const VectorTarget &target,
           int64_t size =
               rest + count * queryTileBytes +
               2 * tile * (blocks * steps * (channels + columns) + 2 * steps);
-          bool isFirst = blockSteps == 0;
-          if (size > bytes && !isFirst)
-            continue;
           double copied = 480.0 * (channels + columns);
           double ends = 64.0 * (channels + steps * columns);
           double cost = copied / count + ends / (count * blocks * steps) +
                         256.0 * columns / steps;
-          if (cost >= min)
+          if (size > bytes || cost >= min)
             continue;
-          min = size > bytes ? min : cost;
+          min = cost;
           blockSteps = steps;
           keys = blocks * steps * kStepKeys;
           heads = taskHeads;
@@ -236,12 +228,6 @@ void StepEmitter::emitStep(const TileStep &step, Value nextTile, Value nextStep,
                      Value b) -> Value {
     return arith::CmpIOp::create(builder, predicate, a, b);
   };
-  {
-    auto start = scf::IfOp::create(builder, isStart, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(start.thenBlock());
-    emitFirstOffsets(builder, code, step);
-  }
   PositionMask mask(code.op);
   const AttentionBlock &block = step.block;
   Value endOfAll = mask.emitEndKey(builder, block.position, step.numKeys);
@@ -259,47 +245,77 @@ void StepEmitter::emitStep(const TileStep &step, Value nextTile, Value nextStep,
     isHidden = compare(arith::CmpIPredicate::eq, step.seesAll,
                        arith::ConstantIntOp::create(builder, 0, 1));
   isPartial = builder.createOrFold<arith::OrIOp>(isPartial, isHidden);
-  auto bitsType = code.getVectorType().clone(builder.getI32Type());
-  auto choice = scf::IfOp::create(builder, TypeRange(bitsType), isPartial,
-                                  /*withElseRegion=*/true);
-  for (bool isMasked : {true, false}) {
+  TileStep scored = step;
+  if (code.loadsPairElements()) {
+    auto pairs = scf::IfOp::create(builder, isPartial, /*withElseRegion=*/true);
+    for (bool isMasked : {true, false}) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(isMasked ? pairs.thenBlock()
+                                                : pairs.elseBlock());
+      TileStep inner = step;
+      inner.isMasked = isMasked;
+      emitPairScores(builder, code, inner);
+    }
+    scored.hasPairScores = true;
+  }
+  {
+    auto start = scf::IfOp::create(builder, isStart, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(isMasked ? choice.thenBlock()
-                                              : choice.elseBlock());
-    // Fences for the compiler only, of which no instruction is left. LLVM would
-    // load the tiles that both branches start with before the branch, and spill
-    // them.
-    LLVM::FenceOp::create(builder,
-                          isMasked ? LLVM::AtomicOrdering::acquire
-                                   : LLVM::AtomicOrdering::release,
-                          "singlethread");
+    builder.setInsertionPointToStart(start.thenBlock());
+    emitFirstOffsets(builder, code, scored);
+  }
+  // The straight line of a step. Returns OR of the bits of its sums.
+  auto emitLine = [&](bool isMasked) -> Value {
     auto distinct = memref::DistinctObjectsOp::create(
         builder, ValueRange{step.scores, step.nextScores, step.weights,
                             step.weightsBefore});
-    TileStep inner = step;
+    TileStep inner = scored;
     inner.scores = distinct.getResult(0);
     inner.weights = distinct.getResult(2);
     inner.isMasked = isMasked;
     emitScores(nextTile, nextStep, distinct.getResult(1));
     emitWeighted(distinct.getResult(3), tileBefore, blockBefore, step.slot);
-    Value bits =
-        arith::ConstantOp::create(builder, builder.getZeroAttr(bitsType));
+    Value bits = arith::ConstantOp::create(
+        builder,
+        builder.getZeroAttr(code.getVectorType().clone(builder.getI32Type())));
     for (int64_t row = 0; row < kStepKeys; ++row)
       bits =
           emitWeightItem(builder, code, inner, createIndex(builder, row), bits);
-    scf::YieldOp::create(builder, bits);
+    return bits;
+  };
+  Value bits;
+  if (scored.hasPairScores) {
+    bits = emitLine(/*isMasked=*/false);
+  } else {
+    auto type = code.getVectorType().clone(builder.getI32Type());
+    auto choice = scf::IfOp::create(builder, TypeRange(type), isPartial,
+                                    /*withElseRegion=*/true);
+    for (bool isMasked : {true, false}) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(isMasked ? choice.thenBlock()
+                                                : choice.elseBlock());
+      // Fences for the compiler only, of which no instruction is left. LLVM
+      // would load the tiles that both branches start with before the branch,
+      // and spill them.
+      LLVM::FenceOp::create(builder,
+                            isMasked ? LLVM::AtomicOrdering::acquire
+                                     : LLVM::AtomicOrdering::release,
+                            "singlethread");
+      scf::YieldOp::create(builder, emitLine(isMasked));
+    }
+    bits = choice.getResult(0);
   }
-  ElementwiseBuilder b(builder, builder.getLoc(), choice.getResult(0));
-  Value isLarge = arith::CmpIOp::create(
-      builder, arith::CmpIPredicate::ne,
-      b.andi(choice.getResult(0), b.i32(kLargeSumBit)), b.i32(0));
+  ElementwiseBuilder b(builder, builder.getLoc(), bits);
+  Value isLarge =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::ne,
+                            b.andi(bits, b.i32(kLargeSumBit)), b.i32(0));
   auto raise = scf::IfOp::create(
       builder,
       vector::ReductionOp::create(builder, vector::CombiningKind::OR, isLarge),
       /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(raise.thenBlock());
-  emitRaise(builder, code, step,
+  emitRaise(builder, code, scored,
             compare(arith::CmpIPredicate::eq, tileBefore, block.queryTile));
 }
 

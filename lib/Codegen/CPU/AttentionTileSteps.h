@@ -25,7 +25,9 @@
 //   - the weights of step i, row by row (an item each): exponentials, their
 //     bf16 tiles and their sums.
 //
-// posenc-interleave-tiles then places the items among the products. There are
+// posenc-interleave-tiles then places the items among the products. Where the
+// mask operand or a region loads elements for single pairs, a loop before the
+// step applies it to the scores. There are
 // two buffers of scores and two of weights, so no two of the three parts touch
 // the same memory. Before step 0 of the first block of a tile of keys, the
 // block before has weights of 0.
@@ -37,7 +39,9 @@
 //
 // BF16Weights.h describes the softmax. An offset that must be raised after a
 // step is so rare that the step's items are then computed again, for the rows
-// concerned.
+// concerned. Results are weighted means of values, so accumulators are divided
+// by the sum of the rounded weights. Sinks and log-sum-exp outputs are relative
+// to other weights, so they need the sum before the weights are rounded.
 //
 // A value that is infinite or NaN becomes 0 in its tile, since 0 times NaN is
 // NaN in rows that do not see it. What it adds to rows with a weight other than
@@ -48,8 +52,8 @@
 #ifndef POSENC_LIB_CODEGEN_CPU_ATTENTIONTILESTEPS_H
 #define POSENC_LIB_CODEGEN_CPU_ATTENTIONTILESTEPS_H
 
-#include "AttentionCode.h"
 #include "AMXProducts.h"
+#include "AttentionCode.h"
 
 namespace mlir::posenc {
 
@@ -79,7 +83,30 @@ struct TileStep {
   Value seesAll;
   /// Whether keys that a row does not see are masked.
   bool isMasked = true;
+  /// Whether `scores` holds masked scores in base 2 already, after
+  /// `emitPairScores`.
+  bool hasPairScores = false;
 };
+
+//===----------------------------------------------------------------------===//
+// Scores (AttentionTileMasks.cpp)
+//===----------------------------------------------------------------------===//
+
+/// Returns the indices of row `row` of 32 in a buffer whose last dimensions are
+/// the half of the rows, some more, and the row: those before `middle`, the
+/// half, `middle`, the row in its half, and 0.
+SmallVector<Value> getTileRow(ImplicitLocOpBuilder &builder, ValueRange before,
+                              Value row, ValueRange middle = {});
+/// Emits the scores of a row for both halves of the keys plus `base`, in base
+/// 2, and minus infinity where they are masked.
+SmallVector<Value> emitExponents(ImplicitLocOpBuilder &builder,
+                                 const AttentionCode &code,
+                                 const TileStep &step, Value row, Value base);
+/// Replaces the scores of a step by masked scores in base 2, in a loop over its
+/// rows. Elements for pairs of query and key are loaded here: as straight-line
+/// code among the products they would be thousands of instructions.
+void emitPairScores(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                    const TileStep &step);
 
 //===----------------------------------------------------------------------===//
 // Softmax (AttentionTileSoftmax.cpp)

@@ -53,11 +53,10 @@ static void emitQueryTile(ImplicitLocOpBuilder &builder,
   PositionMask seen(op);
   Value zero = createIndex(builder, 0);
   Value step = createIndex(builder, code.tiles.scoreRows);
-  Value firstStep = createIndex(builder, code.tiles.getRowStep());
   Value firstOfAny = maxIndex(
       builder, zero, toRow(seen.emitFirstKey(builder, block.position)));
   block.firstRow = builder.createOrFold<arith::SubIOp>(
-      firstOfAny, builder.createOrFold<arith::RemUIOp>(firstOfAny, firstStep));
+      firstOfAny, builder.createOrFold<arith::RemUIOp>(firstOfAny, step));
   block.endRow =
       minIndex(builder, count,
                toRow(seen.emitEndKey(builder, block.lastPosition, numKeys)));
@@ -267,7 +266,7 @@ static void emitPrefillTask(ImplicitLocOpBuilder &builder,
   const AttentionTiles &tiles = code.tiles;
   std::pair<Value, Value> range = emitKeyRange(builder, op, task);
   Value begin = range.first, end = range.second;
-  if (tiles.blockSteps > 0)
+  if (tiles.hasTileSteps())
     return emitTileStepsTask(builder, code, queryRows, keyRows, task, begin,
                              end);
   // Tiles begin at multiples of their size, so the order in which a query adds
@@ -383,15 +382,10 @@ static void reportKernels(AttentionOp op,
                                "{2} keys per tile, {3}",
                                prefill->tiles.getTokens(), prefill->tiles.heads,
                                prefill->tiles.keys,
-                               prefill->tiles.blockSteps > 0
+                               prefill->tiles.hasTileSteps()
                                    ? "pipelined bf16 tiles"
-                               : prefill->tiles.hasBF16Tiles ? "bf16 tiles"
                                : prefill->hasBF16Dots ? "bf16 dot products"
                                                       : "f32 FMA"));
-  if (prefill && prefill->tiles.hasBF16Tiles)
-    if (const char *reason = getNoTileStepsReason(op))
-      reportMissed(op, DEBUG_TYPE,
-                   llvm::formatv("bf16 tiles are not pipelined: {0}", reason));
   for (const DecodeVariant &variant : codes) {
     const AttentionTiles &tiles = variant.code.tiles;
     reportChoice(op, DEBUG_TYPE,
