@@ -127,18 +127,24 @@ static AsmResourceBlob allocate(size_t bytes) {
   return blob;
 }
 
+DenseResourceElementsAttr mlir::posenc::lookupWeights(RankedTensorType type,
+                                                      StringRef key) {
+  auto &manager =
+      DenseResourceElementsHandle::getManagerInterface(type.getContext());
+  auto *entry = manager.getBlobManager().lookup(key);
+  if (!entry)
+    return nullptr;
+  auto known = DenseResourceElementsAttr::get(
+      type, DenseResourceElementsHandle(
+                entry, cast<BuiltinDialect>(manager.getDialect())));
+  return getStoredBytes(known) ? known : nullptr;
+}
+
 DenseResourceElementsAttr mlir::posenc::getOrCreateWeights(
     RankedTensorType type, StringRef key,
     llvm::function_ref<void(MutableArrayRef<char>)> fill) {
-  auto &manager =
-      DenseResourceElementsHandle::getManagerInterface(type.getContext());
-  if (auto *entry = manager.getBlobManager().lookup(key)) {
-    auto known = DenseResourceElementsAttr::get(
-        type, DenseResourceElementsHandle(
-                  entry, cast<BuiltinDialect>(manager.getDialect())));
-    if (getStoredBytes(known))
-      return known;
-  }
+  if (DenseResourceElementsAttr known = lookupWeights(type, key))
+    return known;
   AsmResourceBlob blob = allocate(*getNumBytes(type));
   fill(blob.getMutableData());
   return DenseResourceElementsAttr::get(type, key, std::move(blob));
@@ -148,24 +154,37 @@ DenseResourceElementsAttr mlir::posenc::getOrCreateWeights(
 // Packed elements
 //===----------------------------------------------------------------------===//
 
-static constexpr StringLiteral kPanels = ".panels";
+static constexpr StringLiteral kPanels = ".panels", kCodes = ".codes";
 
 std::string mlir::posenc::getPackedKey(StringRef key, PanelPacking packing,
                                        unsigned columnsDim) {
-  return llvm::formatv("{0}{1}{2}.{3}x{4}.{5}", key, kPanels, packing.columns,
-                       packing.rows, packing.matrixColumns, columnsDim)
-      .str();
+  std::string text =
+      llvm::formatv("{0}{1}{2}.{3}x{4}.", key, packing.bits ? kCodes : kPanels,
+                    packing.columns, packing.rows, packing.matrixColumns);
+  text += packing.bits
+              ? llvm::formatv("{0}x{1}", packing.bits, packing.blockSize).str()
+              : std::to_string(columnsDim);
+  return text;
 }
 
 std::optional<PanelPacking> mlir::posenc::parsePackedKey(StringRef key) {
-  size_t at = key.rfind(kPanels);
-  if (at == StringRef::npos)
-    return std::nullopt;
-  StringRef rest = key.substr(at + kPanels.size());
+  // The last packing is that of the elements.
+  auto find = [&](StringRef name) {
+    size_t at = key.rfind(name);
+    return at == StringRef::npos ? 0 : at + name.size();
+  };
+  size_t panels = find(kPanels), codes = find(kCodes);
+  StringRef rest = key.substr(std::max(panels, codes));
   PanelPacking packing;
-  if (rest.consumeInteger(10, packing.columns) || !rest.consume_front(".") ||
-      rest.consumeInteger(10, packing.rows) || !rest.consume_front("x") ||
-      rest.consumeInteger(10, packing.matrixColumns))
+  if (rest.size() == key.size() || rest.consumeInteger(10, packing.columns) ||
+      !rest.consume_front(".") || rest.consumeInteger(10, packing.rows) ||
+      !rest.consume_front("x") ||
+      rest.consumeInteger(10, packing.matrixColumns) ||
+      !rest.consume_front("."))
+    return std::nullopt;
+  if (codes > panels &&
+      (rest.consumeInteger(10, packing.bits) || !rest.consume_front("x") ||
+       rest.consumeInteger(10, packing.blockSize)))
     return std::nullopt;
   return packing;
 }

@@ -30,23 +30,31 @@ using namespace mlir::posenc;
 /// Larger constants are weights, not tables.
 static constexpr size_t kMaxTableBytes = 16 << 20;
 
-/// Whether only products read a constant that is too large for the frequencies
-/// of a rotation.
-static bool isWeight(arith::ConstantOp op) {
-  constexpr int64_t kMinBytes = 4096;
-  return getNumBytes(cast<ShapedType>(op.getType())).value_or(0) >= kMinBytes &&
-         llvm::all_of(op->getUsers(), [](Operation *user) {
-           auto product = dyn_cast<linalg::LinalgOp>(user);
-           return product && linalg::isaContractionOpInterface(product);
-         });
+/// Returns the constants that weigh the elements of sums, as matrix products
+/// have them, if they are too large for the frequencies of a rotation. They are
+/// weights, even if some are also read as a table.
+static DenseSet<Attribute> findWeights(Operation *module) {
+  DenseSet<Attribute> weights;
+  module->walk([&](linalg::LinalgOp op) {
+    if (op.getNumReductionLoops() == 0)
+      return;
+    for (Value operand : op->getOperands())
+      if (auto constant = operand.getDefiningOp<arith::ConstantOp>())
+        if (auto type = dyn_cast<ShapedType>(constant.getType());
+            type && getNumBytes(type).value_or(0) >= kMinWeightBytes)
+          weights.insert(constant.getValue());
+  });
+  return weights;
 }
 
 /// Gives constants of numbers that are resources, as torch-mlir writes them,
 /// the form whose elements are read.
 static void readResources(Operation *module) {
-  module->walk([](arith::ConstantOp op) {
+  DenseSet<Attribute> weights = findWeights(module);
+  module->walk([&](arith::ConstantOp op) {
     auto resource = dyn_cast<DenseResourceElementsAttr>(op.getValue());
-    if (!resource || resource.getElementType().isInteger(1) || isWeight(op))
+    if (!resource || resource.getElementType().isInteger(1) ||
+        weights.contains(resource))
       return;
     AsmResourceBlob *blob = resource.getRawHandle().getBlob();
     bool isSplat;

@@ -93,8 +93,13 @@ std::string WeightsFile::describePacking() const {
     for (const Tensor &part : parts)
       if (part.packing)
         json.attributeObject(part.name, [&] {
-          json.attribute("layout",
-                         "panels" + std::to_string(part.packing->columns));
+          int64_t bits = part.packing->bits;
+          json.attribute("layout", (bits ? "codes" : "panels") +
+                                       std::to_string(part.packing->columns));
+          if (bits) {
+            json.attribute("bits", bits);
+            json.attribute("block", part.packing->blockSize);
+          }
           json.attributeArray("shape", [&] {
             json.value(part.packing->rows);
             json.value(part.packing->matrixColumns);

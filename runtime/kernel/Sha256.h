@@ -1,5 +1,4 @@
-//===- Sha256.h - the hash function SHA-256 -----------------------*- C -*-
-//===//
+//===- Sha256.h - the hash function SHA-256 -----------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

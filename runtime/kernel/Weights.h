@@ -1,5 +1,4 @@
-//===- Weights.h - weights of a library that are in a file --------*- C -*-
-//===//
+//===- Weights.h - weights of a library that are in a file --------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,6 +15,7 @@
 /* Declared here, as headers of libc are not available for each target. */
 extern int open(const char *path, int flags, ...);
 extern int close(int file);
+extern long read(int file, void *to, unsigned long size);
 extern long lseek(int file, long offset, int origin);
 extern long readlink(const char *path, char *buffer, unsigned long size);
 extern void *mmap(void *address, unsigned long size, int protection, int flags,
@@ -182,9 +182,14 @@ static int32_t mapWeights(struct Call *call, const struct WeightsFile *file,
     return failSystem(call, path, ": cannot be opened: ");
   const int end = 2; /* SEEK_END */
   long bytes = lseek(descriptor, 0, end);
+  /* A pipe has no end, and a folder cannot be read. */
+  if (bytes < 0 || read(descriptor, NULL, 0) < 0) {
+    close(descriptor);
+    return failWeights(call, path, ": is not a regular file");
+  }
   if (bytes != file->bytes) {
     failWeights(call, path, ": has ");
-    putNumber(call, bytes < 0 ? 0 : bytes);
+    putNumber(call, bytes);
     putText(call, " bytes, but the library's weights have ");
     putNumber(call, file->bytes);
     close(descriptor);

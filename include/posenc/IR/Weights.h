@@ -25,6 +25,10 @@ namespace mlir::posenc {
 /// attribute: it reads such weights, or calls a function that does.
 inline constexpr llvm::StringLiteral kWeightsAttrName = "posenc.weights";
 
+/// Minimum bytes of constants that are treated as weights: the compiler neither
+/// copies nor reads their elements, except to pack them.
+inline constexpr int64_t kMinWeightBytes = 4096;
+
 /// Returns the bytes of a tensor of these elements, each of which has at least
 /// one; nullopt if they overflow 63 bits or the elements are no numbers.
 std::optional<int64_t> getNumBytes(ShapedType type);
@@ -37,6 +41,10 @@ llvm::StringRef getSafetensorsType(Type type);
 /// of one if all are equal. nullopt if they are stored in another form.
 std::optional<llvm::ArrayRef<char>> getStoredBytes(ElementsAttr elements);
 
+/// Returns the elements of this type that the context has under a key, or null.
+DenseResourceElementsAttr lookupWeights(RankedTensorType type,
+                                        llvm::StringRef key);
+
 /// Returns elements that `fill` writes, under a key that says what they are: if
 /// the context has elements of this type under the key, it returns these. They
 /// are in memory that the system can write to a temporary file.
@@ -45,10 +53,15 @@ getOrCreateWeights(RankedTensorType type, llvm::StringRef key,
                    llvm::function_ref<void(llvm::MutableArrayRef<char>)> fill);
 
 /// How a matrix is stored as panels: tensor[p, i, j] is row i of column
-/// `columns` * p + j, or 0 behind the last column.
+/// `columns` * p + j, or 0 behind the last column. Of quantized matrices,
+/// tensor[p, b, j] is the scale or the zero point of block b of that column,
+/// and tensor[p, b, i, j] byte i of its codes: the lowest `bits` bits of all
+/// bytes have the first part of the block, and so on.
 struct PanelPacking {
   /// Rows and columns of the matrix, and columns of a panel.
   int64_t rows, matrixColumns, columns;
+  /// Bits of a code and rows of a block; 0 if the elements are numbers.
+  int64_t bits = 0, blockSize = 0;
 };
 
 /// Returns the key of a matrix that is packed so. `columnsDim` is the dimension

@@ -15,12 +15,13 @@
 //   posenc.format    "1"
 //   posenc.version   the version of the compiler
 //   posenc.targets   the names of the targets, separated by commas
-//   posenc.packing   JSON: for each tensor that is not stored in the order of
-//   its
-//                    dimensions, the layout and the shape; "panels16" is
-//                    PanelPacking with 16 columns
+//   posenc.packing   JSON: the layout of each tensor that is not stored in the
+//                    order of its dimensions, and the shape of the matrix;
+//                    "panels16" and "codes64" are PanelPacking with 16 or 64
+//                    columns, the latter of a quantized matrix, with the keys
+//                    "bits" and "block"
 //   posenc.digest    "blake3:" and the BLAKE3 hash of all bytes behind the
-//   header
+//                    header
 //
 // The library knows the SHA-256 hash of the file's bytes up to the tensors,
 // which thus identifies all of the file.

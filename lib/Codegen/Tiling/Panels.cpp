@@ -80,8 +80,7 @@ bool mlir::posenc::canPackPanels(ElementsAttr matrix) {
 static std::string getKey(ElementsAttr matrix, ArrayRef<char> bytes) {
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(matrix))
     return resource.getRawHandle().getKey().str();
-  constexpr size_t kMinBytes = 4096;
-  if (bytes.size() < kMinBytes)
+  if (bytes.size() < size_t{kMinWeightBytes})
     return "";
   auto hash = llvm::BLAKE3::hash<16>(
       ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
@@ -141,10 +140,52 @@ ElementsAttr mlir::posenc::packPanels(ElementsAttr matrix, unsigned columnsDim,
     fill(to);
     return DenseElementsAttr::getFromRawBuffer(packed, to);
   }
-  return getOrCreateWeights(
-      packed,
-      getPackedKey(key,
-                   {type.getDimSize(1 - columnsDim), columns, panelColumns},
-                   columnsDim),
-      fill);
+  int64_t rows = type.getDimSize(1 - columnsDim);
+  auto getPanelsKey = [&](int64_t width) {
+    return getPackedKey(key, {rows, columns, width}, columnsDim);
+  };
+  // The version for wider vectors has packed panels that this one can read.
+  int64_t wider = 2 * panelColumns;
+  if (auto known = lookupWeights(getPanelsType(type, columnsDim, wider),
+                               getPanelsKey(wider)))
+    return known;
+  return getOrCreateWeights(packed, getPanelsKey(panelColumns), fill);
+}
+
+/// Replaces a read of an element of a matrix by one of its panels.
+static void readFromPanels(RewriterBase &rewriter, tensor::ExtractOp read,
+                           Value panels, unsigned columnsDim) {
+  Location loc = read.getLoc();
+  rewriter.setInsertionPoint(read);
+  int64_t width = cast<RankedTensorType>(panels.getType()).getDimSize(2);
+  Value columns = arith::ConstantIndexOp::create(rewriter, loc, width);
+  Value column = read.getIndices()[columnsDim];
+  Value panel = arith::DivUIOp::create(rewriter, loc, column, columns);
+  Value lane = arith::RemUIOp::create(rewriter, loc, column, columns);
+  rewriter.replaceOpWithNewOp<tensor::ExtractOp>(
+      read, panels, ValueRange{panel, read.getIndices()[1 - columnsDim], lane});
+}
+
+void mlir::posenc::readTableFromPanels(RewriterBase &rewriter,
+                                       Operation *function, ElementsAttr matrix,
+                                       ElementsAttr panels,
+                                       unsigned columnsDim) {
+  SmallVector<arith::ConstantOp> tables;
+  function->walk([&](arith::ConstantOp op) {
+    if (op.getValue() == matrix && !op->use_empty())
+      tables.push_back(op);
+  });
+  auto isRead = [](Operation *user) { return isa<tensor::ExtractOp>(user); };
+  for (arith::ConstantOp table : tables)
+    if (!llvm::all_of(table->getUsers(), isRead))
+      return;
+  for (arith::ConstantOp table : tables) {
+    rewriter.setInsertionPoint(table);
+    Value source = arith::ConstantOp::create(rewriter, table.getLoc(),
+                                             cast<TypedAttr>(panels));
+    for (Operation *user : llvm::make_early_inc_range(table->getUsers()))
+      readFromPanels(rewriter, cast<tensor::ExtractOp>(user), source,
+                     columnsDim);
+    rewriter.eraseOp(table);
+  }
 }

@@ -41,9 +41,17 @@ Value packPanels(OpBuilder &builder, Location loc, Value matrix,
                  unsigned columnsDim);
 
 /// Packs a constant likewise, into panels of `panelColumns` columns: those of a
-/// register tile, which then reads consecutive cache lines.
+/// register tile, which then reads consecutive cache lines. Returns panels of
+/// twice as many if they exist already.
 ElementsAttr packPanels(ElementsAttr matrix, unsigned columnsDim,
                         int64_t panelColumns);
+
+/// Makes reads of elements of a constant matrix read its panels, so that the
+/// matrix is not stored twice: an embedding that is tied to the output layer.
+/// If other operations read the matrix, there are no changes.
+void readTableFromPanels(RewriterBase &rewriter, Operation *function,
+                         ElementsAttr matrix, ElementsAttr panels,
+                         unsigned columnsDim);
 
 /// Whether packPanels() can pack these elements.
 bool canPackPanels(ElementsAttr matrix);

@@ -137,6 +137,13 @@ static Value findPanels(RewriterBase &rewriter, const Product &product,
       cast<TypedAttr>(packPanels(elements, dim, columns)));
 }
 
+/// Returns the elements of the right matrix if it is a constant, else null.
+static ElementsAttr getElements(const Product &product) {
+  ElementsAttr elements;
+  return matchPattern(product.getOperand(1), m_Constant(&elements)) ? elements
+                                                                    : nullptr;
+}
+
 /// Whether the operation is a tile already, created by this pass or by a
 /// schedule: it is in a loop and has few iterations.
 static bool isContractionTile(linalg::LinalgOp op) {
@@ -167,12 +174,19 @@ struct TileContractions final
     });
     if (!products.empty())
       updateKernelConfig(getOperation(), &KernelConfig::tasksBy, TasksBy::All);
+    // The constants that were packed, with their panels and dimension of
+    // columns.
+    llvm::MapVector<Attribute, std::pair<ElementsAttr, unsigned>> packed;
     for (Product &product : products) {
       Type sum =
           getSumType(getElementTypeOrSelf(product.getOperand(2).getType()));
       unsigned width = sum.getIntOrFloatBitWidth();
       rewriter.setInsertionPoint(product.op);
       product.panels = findPanels(rewriter, product, getColumns(width));
+      if (ElementsAttr matrix = getElements(product), panels;
+          matrix && product.panels &&
+          matchPattern(product.panels, m_Constant(&panels)))
+        packed[matrix] = {panels, product.getColumnsDim()};
       ContractionTiles tiles = getTiles(product, width);
       // With its user fused, a product's tiles stay in the L1 and L2 caches.
       linalg::GenericOp user = findUser(product);
@@ -184,6 +198,12 @@ struct TileContractions final
       if (user)
         (void)scf::tileAndFuseConsumer(rewriter, user, loops);
     }
+    for (auto &[matrix, panels] : packed)
+      // Small tables are read faster as they are.
+      if (isa<DenseResourceElementsAttr>(panels.first))
+        readTableFromPanels(rewriter, getOperation(),
+                            cast<ElementsAttr>(matrix), panels.first,
+                            panels.second);
   }
 
 private:

@@ -15,6 +15,9 @@
 
 #include "BlockCodes.h"
 #include "Scalars.h"
+#include "posenc/IR/Weights.h"
+
+#include "mlir/IR/DialectResourceBlobManager.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -22,6 +25,11 @@ using namespace mlir::posenc::onnx;
 
 /// Columns of a panel: a cache line of bytes, and four vectors of AVX-512.
 static constexpr int64_t kPanelColumns = 64;
+
+StringRef onnx::getElementsKey(ElementsAttr elements) {
+  auto weights = dyn_cast<DenseResourceElementsAttr>(elements);
+  return weights ? StringRef(weights.getRawHandle().getKey()) : "";
+}
 
 Value onnx::unpackCode(Scalars &s, Value byte, unsigned bits, Value firstBit) {
   Type i32 = s.getI32Type();
@@ -34,25 +42,55 @@ Value onnx::unpackCode(Scalars &s, Value byte, unsigned bits, Value firstBit) {
   return arith::SIToFPOp::create(s, s.getF32Type(), code);
 }
 
+/// Returns a constant whose bytes, zeros before, `fill` writes. With a key that
+/// says what they are, they are in memory that the system can write to a file.
+static Tensor createPanels(RankedTensorType type, StringRef key,
+                           function_ref<void(MutableArrayRef<char>)> fill) {
+  int64_t bytes = *getNumBytes(type);
+  if (!key.empty() && bytes >= kMinWeightBytes)
+    return createWeights(getOrCreateWeights(type, key, fill));
+  std::vector<char> elements(bytes);
+  fill(elements);
+  return createConstant(DenseElementsAttr::getFromRawBuffer(type, elements));
+}
+
+/// Returns the key of elements under `key`, codes, scales or zero points of a
+/// matrix, in panels; empty if `key` is.
+static std::string getPanelsKey(const BlockCodes &matrix, StringRef key) {
+  if (key.empty())
+    return "";
+  return getPackedKey(key,
+                      {matrix.depth, matrix.columns, kPanelColumns, matrix.bits,
+                       matrix.blockSize},
+                      /*columnsDim=*/0);
+}
+
 /// Moves elements of `width` bytes, columns x blocks, to panels x blocks x
-/// columns of a panel. Columns beyond the last one are 0.
+/// columns of a panel. Columns beyond the last one are 0. `key` is
+/// that of the elements, or empty.
 static Tensor moveToPanels(ArrayRef<char> bytes, Type element,
-                           const BlockCodes &matrix) {
+                           const BlockCodes &matrix, StringRef key) {
   int64_t blocks = matrix.getNumBlocks();
   int64_t panels = llvm::divideCeil(matrix.columns, kPanelColumns);
   size_t width = element.getIntOrFloatBitWidth() / 8;
   // A splat has one element.
   size_t step = bytes.size() == width ? 0 : width;
-  std::vector<char> moved(panels * blocks * kPanelColumns * width);
-  for (int64_t column = 0; column < matrix.columns; ++column)
-    for (int64_t block = 0; block < blocks; ++block) {
-      int64_t to = (column / kPanelColumns * blocks + block) * kPanelColumns +
-                   column % kPanelColumns;
-      std::memcpy(&moved[to * width], &bytes[(column * blocks + block) * step],
-                  width);
-    }
+  auto fill = [&](MutableArrayRef<char> moved) {
+    for (int64_t column = 0; column < matrix.columns; ++column)
+      for (int64_t block = 0; block < blocks; ++block) {
+        int64_t to = (column / kPanelColumns * blocks + block) * kPanelColumns +
+                     column % kPanelColumns;
+        std::memcpy(&moved[to * width],
+                    &bytes[(column * blocks + block) * step], width);
+      }
+  };
   auto type = RankedTensorType::get({panels, blocks, kPanelColumns}, element);
-  return createConstant(DenseElementsAttr::getFromRawBuffer(type, moved));
+  return createPanels(type, getPanelsKey(matrix, key), fill);
+}
+
+static Tensor moveToPanels(ElementsAttr elements, const BlockCodes &matrix) {
+  return moveToPanels(*getStoredBytes(elements), elements.getElementType(),
+                      matrix, getElementsKey(elements));
 }
 
 /// Packs the codes into panels.
@@ -60,22 +98,25 @@ static Tensor packCodes(NodeImporter &node, const BlockCodes &matrix) {
   int64_t blocks = matrix.getNumBlocks(), parts = 8 / matrix.bits;
   int64_t panels = llvm::divideCeil(matrix.columns, kPanelColumns);
   int64_t bytes = matrix.blockSize / parts;
-  std::vector<char> packed(panels * blocks * bytes * kPanelColumns);
-  for (int64_t column = 0; column < matrix.columns; ++column)
-    for (int64_t block = 0; block < blocks; ++block) {
-      const uint8_t *from =
-          &matrix.codes[(column * blocks + block) * matrix.blockSize];
-      char *to = &packed[(column / kPanelColumns * blocks + block) * bytes *
-                             kPanelColumns +
-                         column % kPanelColumns];
-      for (int64_t i = 0; i < bytes; ++i)
-        for (int64_t part = 0; part < parts; ++part)
-          to[i * kPanelColumns] |= from[part * bytes + i]
-                                   << (part * matrix.bits);
+  auto fill = [&](MutableArrayRef<char> packed) {
+    std::vector<uint8_t> codes(blocks * matrix.blockSize);
+    for (int64_t column = 0; column < matrix.columns; ++column) {
+      matrix.readColumn(column, codes);
+      for (int64_t block = 0; block < blocks; ++block) {
+        const uint8_t *from = &codes[block * matrix.blockSize];
+        char *to = &packed[(column / kPanelColumns * blocks + block) * bytes *
+                               kPanelColumns +
+                           column % kPanelColumns];
+        for (int64_t i = 0; i < bytes; ++i)
+          for (int64_t part = 0; part < parts; ++part)
+            to[i * kPanelColumns] |= from[part * bytes + i]
+                                     << (part * matrix.bits);
+      }
     }
+  };
   auto type = RankedTensorType::get({panels, blocks, bytes, kPanelColumns},
                                     node.getI8Type());
-  return createConstant(DenseElementsAttr::getFromRawBuffer(type, packed));
+  return createPanels(type, getPanelsKey(matrix, matrix.codesKey), fill);
 }
 
 /// Adds zeros to the last dimension of a matrix.
@@ -116,13 +157,12 @@ static Tensor sumBlocks(NodeImporter &node, Tensor &rows,
   Tensor zeroPoints;
   bool hasZeroPoints = true;
   if (matrix.floatZeroPoints)
-    zeroPoints = moveToPanels(matrix.floatZeroPoints.getRawData(),
-                              matrix.floatZeroPoints.getElementType(), matrix);
+    zeroPoints = moveToPanels(matrix.floatZeroPoints, matrix);
   else if (!matrix.zeroPoints.empty())
     zeroPoints = moveToPanels(
         ArrayRef(reinterpret_cast<const char *>(matrix.zeroPoints.data()),
                  matrix.zeroPoints.size()),
-        node.getI8Type(), matrix);
+        node.getI8Type(), matrix, matrix.zeroPointsKey);
   else
     hasZeroPoints = false;
   if (hasZeroPoints) {
@@ -174,8 +214,7 @@ FailureOr<Tensor> onnx::multiplyCodes(NodeImporter &node, Tensor left,
                                {rows, Size(blocks), Size(right.blockSize)}))))
     return failure();
   Tensor partial = sumBlocks(node, left, right);
-  Tensor scales = moveToPanels(right.scales.getRawData(),
-                               right.scales.getElementType(), right);
+  Tensor scales = moveToPanels(right.scales, right);
   MLIRContext *context = node.getContext();
   AffineExpr m, panel, n, block;
   bindDims(context, m, panel, n, block);
@@ -216,17 +255,18 @@ std::optional<BlockCodes> onnx::getBlockCodes(const CodesOrigin &origin) {
   matrix.bits = width == 4 && matrix.blockSize % 2 == 0 ? 4 : 8;
   int offset = origin.element.isUnsignedInteger() ? 0 : 1 << (width - 1);
   int64_t blocks = matrix.getNumBlocks();
-  // Reads element (k, n) of a matrix with the layout of the codes.
-  auto at = [&](int64_t k, int64_t n, int64_t depth) {
-    return origin.isTransposed ? n * depth + k : k * matrix.columns + n;
+  // Returns the number of element (k, n) of a matrix with the layout of the
+  // codes.
+  auto at = [isTransposed = origin.isTransposed,
+             columns = matrix.columns](int64_t k, int64_t n, int64_t depth) {
+    return isTransposed ? n * depth + k : k * columns + n;
   };
-  ArrayRef<char> bytes = origin.codes.getRawData();
-  bool isSplat = origin.codes.isSplat();
-  matrix.codes.resize(matrix.columns * blocks * matrix.blockSize);
-  for (int64_t n = 0; n < matrix.columns; ++n)
-    for (int64_t k = 0; k < matrix.depth; ++k)
-      matrix.codes[n * blocks * matrix.blockSize + k] =
-          bytes[isSplat ? 0 : at(k, n, matrix.depth)] + offset;
+  matrix.readColumn = [=, codes = origin.codes, depth = matrix.depth](
+                          int64_t column, MutableArrayRef<uint8_t> to) {
+    ArrayRef<char> bytes = codes.getRawData();
+    for (int64_t k = 0; k < depth; ++k)
+      to[k] = bytes[codes.isSplat() ? 0 : at(k, column, depth)] + offset;
+  };
   // The number of the scale of a block.
   auto find = [&](int64_t block, int64_t n) {
     return origin.axis < 0 ? 0 : hasBlocks ? at(block, n, blocks) : n;

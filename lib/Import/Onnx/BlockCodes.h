@@ -23,6 +23,8 @@
 
 #include "Ops.h"
 
+#include <functional>
+
 namespace mlir::posenc::onnx {
 
 /// A constant matrix, depth x columns, whose elements are (code - zero point) *
@@ -32,19 +34,26 @@ struct BlockCodes {
   int64_t depth, columns, blockSize;
   /// Bits of a code: 2, 4 or 8.
   unsigned bits;
-  /// Unsigned codes, columns x blocks x blockSize; those beyond the depth are
-  /// multiplied by 0.
-  std::vector<uint8_t> codes;
-  /// Elements of a float type, columns x blocks.
-  DenseElementsAttr scales;
+  /// Writes the unsigned codes of a column, blocks x blockSize; those beyond
+  /// the depth are multiplied by 0.
+  std::function<void(int64_t column, llvm::MutableArrayRef<uint8_t> codes)>
+      readColumn;
+  /// Elements of a float type, columns x blocks, of which the bytes are stored.
+  ElementsAttr scales;
   /// Zero points, columns x blocks: integers of a byte, or floats. If there are
   /// none, all zero points are `zeroPoint`.
   std::vector<uint8_t> zeroPoints;
-  DenseElementsAttr floatZeroPoints;
+  ElementsAttr floatZeroPoints;
   double zeroPoint = 0;
+  /// getElementsKey() of the elements that codes and zero points are from.
+  StringRef codesKey, zeroPointsKey;
 
   int64_t getNumBlocks() const { return (depth + blockSize - 1) / blockSize; }
 };
+
+/// Returns the key of elements that are in the memory of the model's files; ""
+/// for others.
+StringRef getElementsKey(ElementsAttr elements);
 
 /// Multiplies a tensor (..., depth) by a matrix. The elements of the result are
 /// f32: each is a sum over blocks of scaled sums, in f32.

@@ -10,6 +10,7 @@
 
 #include "posenc/IR/Names.h"
 #include "posenc/IR/Posenc.h"
+#include "posenc/IR/Weights.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -30,6 +31,18 @@ using namespace mlir::posenc::onnx;
 static constexpr size_t kMaxName = 200;
 
 static StringRef shorten(StringRef name) { return name.take_front(kMaxName); }
+
+/// Adds the names that nodes and results of a graph read, and its branches.
+static void addReadNames(const Graph &graph, llvm::StringSet<> &names) {
+  for (const Node &node : graph.nodes) {
+    names.insert_range(node.inputs);
+    for (const AttributeProto &attribute : node.attributes)
+      if (attribute.graph)
+        addReadNames(*attribute.graph, names);
+  }
+  for (const ValueInfo &output : graph.outputs)
+    names.insert(output.name);
+}
 
 Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
                    const OnnxImportOptions &options)
@@ -52,57 +65,86 @@ Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
   addBinaryOperators(table);
   addShapeOperators(table);
   addSliceOperators(table);
-  addReadNames(model.graph);
+  addReadNames(model.graph, readNames);
   // Absent inputs and outputs have this name.
   readNames.erase("");
   findWeights();
 }
 
+static bool isProduct(const Node &node) {
+  return (node.domain.empty() &&
+          llvm::is_contained({"MatMul", "Gemm"}, node.op)) ||
+         (node.domain == "com.microsoft" && node.op == "FusedMatMul");
+}
+
+namespace {
+/// How a node uses an input whose elements it need not know while importing.
+enum class WeightUse { None, Factor, Table };
+} // namespace
+
+static WeightUse getWeightUse(const Node &node, unsigned input) {
+  if (isProduct(node))
+    return WeightUse::Factor;
+  if (node.domain == "com.microsoft") {
+    bool isRead = (node.op == "MatMulNBits" && input >= 1 && input <= 3) ||
+                  (node.op == "GatherBlockQuantized" && input != 1);
+    return isRead ? WeightUse::Factor : WeightUse::None;
+  }
+  if (!node.domain.empty() || input != 0)
+    return WeightUse::None;
+  if (node.op == "Transpose")
+    return WeightUse::Factor;
+  return node.op == "Gather" || node.op == "Reshape" ? WeightUse::Table
+                                                     : WeightUse::None;
+}
+
+/// Adds the names that products read, also where a node of their own transposes
+/// a matrix, in a graph and its branches.
+static void addFactors(const Graph &graph, llvm::StringSet<> &factors) {
+  for (const Node &node : llvm::reverse(graph.nodes)) {
+    if (isProduct(node) || (node.op == "Transpose" && !node.outputs.empty() &&
+                            factors.contains(node.outputs.front())))
+      factors.insert_range(node.inputs);
+    for (const AttributeProto &attribute : node.attributes)
+      if (attribute.graph)
+        addFactors(*attribute.graph, factors);
+  }
+}
+
 /// Finds the initializers that are weights: products, and what transposes their
-/// operands, do not read their elements here. Large tables of rows are weights,
-/// small ones may be those of rotations, which are raised.
+/// operands, do not read their elements here. Tables of rows are weights if
+/// they are large or a product reads them, too. Other small ones may be those
+/// of rotations, which are raised.
 void Importer::findWeights() {
-  llvm::StringSet<> others;
-  findWeights(model.graph, others);
+  llvm::StringSet<> factors, others;
+  addFactors(model.graph, factors);
+  findWeights(model.graph, factors, others);
   for (StringRef name : others.keys())
     mappedNames.erase(name);
 }
 
-/// Adds the names that products and moves of a graph and of its branches read
-/// to those of weights, and all that other nodes and results read to `others`.
-void Importer::findWeights(const Graph &graph, llvm::StringSet<> &others) {
-  constexpr uint64_t kMinWeights = 4096, kMinTable = (16 << 20) + 1;
+void Importer::findWeights(const Graph &graph, const llvm::StringSet<> &factors,
+                           llvm::StringSet<> &others) {
+  constexpr uint64_t kMinTableBytes = (16 << 20) + 1;
   for (const ValueInfo &output : graph.outputs)
     others.insert(output.name);
   for (const Node &node : graph.nodes) {
-    bool isProduct =
-        node.domain.empty() && llvm::is_contained({"MatMul", "Gemm"}, node.op);
-    bool isMove = node.domain.empty() &&
-                  llvm::is_contained({"Transpose", "Gather"}, node.op);
     for (auto [number, input] : llvm::enumerate(node.inputs)) {
-      if (!isProduct && !(isMove && number == 0)) {
+      WeightUse use = getWeightUse(node, number);
+      if (use == WeightUse::None) {
         others.insert(input);
         continue;
       }
-      uint64_t bytes = node.op == "Gather" ? kMinTable : kMinWeights;
+      uint64_t bytes = use == WeightUse::Table && !factors.contains(input)
+                           ? kMinTableBytes
+                           : uint64_t{kMinWeightBytes};
       uint64_t &known = mappedNames[input];
       known = std::max(known, bytes);
     }
     for (const AttributeProto &attribute : node.attributes)
       if (attribute.graph)
-        findWeights(*attribute.graph, others);
+        findWeights(*attribute.graph, factors, others);
   }
-}
-
-void Importer::addReadNames(const Graph &graph) {
-  for (const Node &node : graph.nodes) {
-    readNames.insert_range(node.inputs);
-    for (const AttributeProto &attribute : node.attributes)
-      if (attribute.graph)
-        addReadNames(*attribute.graph);
-  }
-  for (const ValueInfo &output : graph.outputs)
-    readNames.insert(output.name);
 }
 
 //===----------------------------------------------------------------------===//
@@ -150,7 +192,10 @@ Value Importer::getValue(Tensor &tensor) {
     return tensor.value;
   }
   if (tensor.weights) {
-    tensor.value = arith::ConstantOp::create(builder, tensor.weights);
+    tensor.value = arith::ConstantOp::create(
+        builder, tensor.hasTransposedWeights
+                     ? transposeWeights(tensor.weights, type, {1, 0})
+                     : tensor.weights);
     return tensor.value;
   }
   // The elements are sizes.
@@ -200,8 +245,10 @@ static Tensor createTyped(ShapedType type) {
   return tensor;
 }
 
-Tensor onnx::createWeights(DenseResourceElementsAttr attr) {
+Tensor onnx::createWeights(DenseResourceElementsAttr attr, Type element) {
   Tensor tensor = createTyped(attr.getType());
+  if (element)
+    tensor.element = element;
   tensor.weights = attr;
   return tensor;
 }
@@ -325,7 +372,9 @@ LogicalResult Importer::addInitializers(const Graph &graph) {
       if (failed(weights))
         return failure();
       if (*weights) {
-        define(proto.name, createWeights(*weights));
+        define(proto.name,
+               createWeights(*weights,
+                             getElementType(builder.getContext(), proto.type)));
         continue;
       }
     }

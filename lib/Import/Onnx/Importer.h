@@ -57,6 +57,9 @@ struct Tensor {
   /// Those of a large constant that is read by products only: they are in the
   /// memory of the model's files.
   DenseResourceElementsAttr weights;
+  /// Whether the tensor is the transpose of the matrix `weights`, which
+  /// products read as it is.
+  bool hasTransposedWeights = false;
   /// The elements of an integer or bool tensor of rank 0 or 1, if they follow
   /// from sizes.
   std::optional<SmallVector<Size>> elements;
@@ -200,9 +203,11 @@ private:
   LogicalResult addInputs(func::FuncOp function);
   LogicalResult addInitializers(const Graph &graph);
   void findWeights();
-  void findWeights(const Graph &graph, llvm::StringSet<> &others);
-  /// Adds the names that nodes and results of a graph read, and its branches.
-  void addReadNames(const Graph &graph);
+  /// Adds the names that products and moves of a graph and of its branches read
+  /// to those of weights, and all that other nodes and results read to
+  /// `others`.
+  void findWeights(const Graph &graph, const llvm::StringSet<> &factors,
+                   llvm::StringSet<> &others);
   LogicalResult importNode(const Node &node);
   LogicalResult addOutputs(func::FuncOp function);
   StringAttr createName(StringRef name, StringRef fallback);

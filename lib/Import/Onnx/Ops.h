@@ -27,8 +27,12 @@ namespace mlir::posenc::onnx {
 /// Returns a constant, whose elements are those of the attribute unless the
 /// storage type of `element` is.
 Tensor createConstant(DenseElementsAttr attr, Type element = Type());
-/// Returns the tensor of a constant whose elements are not known here.
-Tensor createWeights(DenseResourceElementsAttr attr);
+/// The same for a constant whose elements are not known here.
+Tensor createWeights(DenseResourceElementsAttr attr, Type element = Type());
+/// Transposes weights, into memory that the system can write to a file.
+DenseResourceElementsAttr transposeWeights(DenseResourceElementsAttr attr,
+                                           RankedTensorType type,
+                                           ArrayRef<int64_t> permutation);
 /// Returns a tensor with the value, whose type is changed by tensor.cast to
 /// that of the shape.
 Tensor createTensor(NodeImporter &node, Value value, ArrayRef<Size> shape);

@@ -25,7 +25,7 @@ static Tensor multiplyBy(NodeImporter &node, Tensor &left, Tensor &right,
   Type element = left.element;
   Value init = createFilled(node, shape, getWideType(element), 0);
   Value operands[] = {node.getValue(left), node.getValue(right)};
-  Value result = Op::create(node, operands, init)->getResult(0);
+  Value result = Op::create(node, node.getLoc(), operands, init)->getResult(0);
   Tensor product = createTensor(node, result, shape);
   return convertTensor(node, product, element);
 }
@@ -82,7 +82,14 @@ FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
     if (failed(assign(left, reshape(node, left, {all, depth}))) ||
         failed(assign(right, reshape(node, right, {inner, columns}))))
       return failure();
-    product = multiplyBy<linalg::MatmulOp>(node, left, right, {all, columns});
+    if (right.hasTransposedWeights) {
+      // The panels of a product are packed from a matrix in either order.
+      Tensor rows = createWeights(right.weights);
+      product = multiplyBy<linalg::MatmulTransposeBOp>(node, left, rows,
+                                                       {all, columns});
+    } else {
+      product = multiplyBy<linalg::MatmulOp>(node, left, right, {all, columns});
+    }
   } else {
     Size count = getProduct(*batch);
     left = broadcastBatch(node, left, *batch);

@@ -12,7 +12,7 @@
 
 #include "BlockCodes.h"
 #include "Scalars.h"
-
+#include "posenc/IR/Weights.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -32,30 +32,30 @@ static LogicalResult checkBlocks(NodeImporter &node, int64_t bits,
 }
 
 /// Returns the constant value of an input with that many elements.
-static FailureOr<DenseElementsAttr>
-getConstant(NodeImporter &node, unsigned input, StringRef what, int64_t count) {
+static FailureOr<ElementsAttr> getConstant(NodeImporter &node, unsigned input,
+                                           StringRef what, int64_t count) {
   Tensor &tensor = node.getInput(input);
-  if (!tensor.constant)
+  ElementsAttr elements = tensor.constant;
+  if (tensor.weights && !tensor.hasTransposedWeights)
+    elements = tensor.weights;
+  if (!elements)
     return node.emitError() << "the " << what << " must be constant";
-  if (tensor.constant.getNumElements() != count)
+  if (elements.getNumElements() != count)
     return node.emitError() << "expected " << count << " " << what << ", found "
-                            << tensor.constant.getNumElements();
-  return tensor.constant;
+                            << elements.getNumElements();
+  return elements;
 }
 
-/// Unpacks rows of codes. Each row begins with a byte of its own.
-static std::vector<uint8_t> unpackRows(DenseElementsAttr attr, int64_t rows,
-                                       int64_t columns, unsigned bits) {
-  ArrayRef<char> bytes = attr.getRawData();
-  int64_t parts = 8 / bits, stride = llvm::divideCeil(columns, parts);
-  std::vector<uint8_t> codes;
-  codes.reserve(rows * columns);
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column) {
-      uint8_t byte = bytes[attr.isSplat() ? 0 : row * stride + column / parts];
-      codes.push_back((byte >> (column % parts * bits)) & ((1 << bits) - 1));
-    }
-  return codes;
+/// Unpacks a row of codes, which begins with a byte of its own.
+static void unpackRow(ElementsAttr attr, int64_t row, unsigned bits,
+                      MutableArrayRef<uint8_t> codes) {
+  ArrayRef<char> bytes = *getStoredBytes(attr);
+  bool isSplat = attr.isSplat();
+  int64_t parts = 8 / bits, stride = llvm::divideCeil(codes.size(), parts);
+  for (auto [column, code] : llvm::enumerate(codes)) {
+    uint8_t byte = bytes[isSplat ? 0 : row * stride + column / parts];
+    code = (byte >> (column % parts * bits)) & ((1 << bits) - 1);
+  }
 }
 
 static LogicalResult importMatMulNBits(NodeImporter &node) {
@@ -89,14 +89,14 @@ static LogicalResult importMatMulNBits(NodeImporter &node) {
       getElementType(node.getContext(), static_cast<int64_t>(DataType::Uint8));
   int64_t blocks = matrix.getNumBlocks();
   int64_t numCodes = matrix.columns * blocks * matrix.blockSize;
-  FailureOr<DenseElementsAttr> codes =
+  FailureOr<ElementsAttr> codes =
       getConstant(node, 1, "bytes of weights", numCodes * bits / 8);
   if (failed(codes))
     return failure();
   if (node.getInput(1).element != byte)
     return node.emitError() << "expected weights of type uint8, found "
                             << node.getInput(1).element;
-  FailureOr<DenseElementsAttr> scaleAttr =
+  FailureOr<ElementsAttr> scaleAttr =
       getConstant(node, 2, "scales", matrix.columns * blocks);
   if (failed(scaleAttr))
     return failure();
@@ -104,21 +104,30 @@ static LogicalResult importMatMulNBits(NodeImporter &node) {
     return node.emitError() << "the scales have another type than the input";
   matrix.scales = *scaleAttr;
   matrix.zeroPoint = 1 << (bits - 1);
-  matrix.codes = unpackRows(*codes, 1, numCodes, bits);
+  matrix.readColumn = [codes = *codes, bits](int64_t column,
+                                             MutableArrayRef<uint8_t> to) {
+    unpackRow(codes, column, bits, to);
+  };
+  matrix.codesKey = getElementsKey(*codes);
   if (node.hasInput(3)) {
     Type type = node.getInput(3).element;
     if (type != byte && type != element)
       return node.emitError() << "zero points have type " << type
                               << ", expected uint8 or that of the input";
     int64_t count = type == byte ? llvm::divideCeil(blocks, 8 / bits) : blocks;
-    FailureOr<DenseElementsAttr> attr =
+    FailureOr<ElementsAttr> attr =
         getConstant(node, 3, "zero points", matrix.columns * count);
     if (failed(attr))
       return failure();
-    if (type == byte)
-      matrix.zeroPoints = unpackRows(*attr, matrix.columns, blocks, bits);
-    else
+    if (type != byte)
       matrix.floatZeroPoints = *attr;
+    else
+      matrix.zeroPoints.resize(matrix.columns * blocks);
+    matrix.zeroPointsKey = getElementsKey(*attr);
+    for (int64_t column = 0; type == byte && column < matrix.columns; ++column)
+      unpackRow(
+          *attr, column, bits,
+          MutableArrayRef(matrix.zeroPoints).slice(column * blocks, blocks));
   }
   FailureOr<Tensor> product = multiplyCodes(node, left, matrix);
   if (failed(product) || !node.hasInput(5))

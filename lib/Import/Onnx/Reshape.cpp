@@ -110,7 +110,7 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
     result.constant = tensor.constant.reshape(type);
     return result;
   }
-  if (tensor.weights && type.hasStaticShape() &&
+  if (tensor.weights && !tensor.hasTransposedWeights && type.hasStaticShape() &&
       type.getNumElements() == tensor.weights.getType().getNumElements()) {
     result.weights =
         DenseResourceElementsAttr::get(type, tensor.weights.getRawHandle());
@@ -198,9 +198,9 @@ static DenseElementsAttr transposeConstant(DenseElementsAttr attr,
   return DenseElementsAttr::getFromRawBuffer(type, to);
 }
 
-static DenseResourceElementsAttr
-transposeWeights(DenseResourceElementsAttr attr, RankedTensorType type,
-                 ArrayRef<int64_t> permutation) {
+DenseResourceElementsAttr
+onnx::transposeWeights(DenseResourceElementsAttr attr, RankedTensorType type,
+                       ArrayRef<int64_t> permutation) {
   auto source = cast<RankedTensorType>(attr.getType());
   // The key says how, so that equal tensors are one.
   std::string name = attr.getRawHandle().getKey().str() + ".transposed";
@@ -235,7 +235,11 @@ Tensor onnx::transpose(NodeImporter &node, Tensor &tensor,
     return result;
   }
   if (tensor.weights) {
-    result.weights = transposeWeights(tensor.weights, type, permutation);
+    bool isMatrix = permutation.size() == 2;
+    result.weights = isMatrix
+                         ? tensor.weights
+                         : transposeWeights(tensor.weights, type, permutation);
+    result.hasTransposedWeights = isMatrix && !tensor.hasTransposedWeights;
     return result;
   }
   Value value = node.getValue(tensor);

@@ -229,11 +229,12 @@ TensorReader::map(const TensorProto &proto, uint64_t minBytes,
                   llvm::function_ref<InFlightDiagnostic()> emitError) {
   Type element = getElementType(context, proto.type);
   bool isMapped = proto.isExternal || (proto.raw && model);
-  if (!isMapped || !isa_and_present<FloatType>(element) ||
-      proto.dims.size() > kMaxRank ||
+  bool isMappedType =
+      element && (isa<FloatType>(element) || element.isUnsignedInteger(8));
+  if (!isMapped || !isMappedType || proto.dims.size() > kMaxRank ||
       llvm::any_of(proto.dims, [](int64_t size) { return size <= 0; }))
     return DenseResourceElementsAttr();
-  auto type = RankedTensorType::get(proto.dims, element);
+  auto type = RankedTensorType::get(proto.dims, getStorageType(element));
   std::optional<int64_t> bytes = getNumBytes(type);
   if (!bytes || static_cast<uint64_t>(*bytes) < minBytes)
     return DenseResourceElementsAttr();

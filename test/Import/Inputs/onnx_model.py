@@ -57,20 +57,22 @@ def tensor(name, kind, dims, values=None, raw=None, external=None):
 
 
 def attribute(name, value):
-    data = field(1, name)
+    """An AttributeProto with its type, which is required."""
+    def create(kind, data):
+        return field(1, name) + data + field(20, kind)
     if isinstance(value, float):
-        return data + float_field(2, value)
+        return create(1, float_field(2, value))
     if isinstance(value, int):
-        return data + field(3, value)
+        return create(2, field(3, value))
     if isinstance(value, str):
-        return data + field(4, value)
+        return create(3, field(4, value))
     if isinstance(value, bytes):
-        return data + field(5, value)
+        return create(4, field(5, value))
     if isinstance(value, dict):  # A graph: the arguments of graph().
-        return data + field(6, graph(**value) if value else b"")
+        return create(5, field(6, graph(**value) if value else b""))
     if value and isinstance(value[0], float):
-        return data + b"".join(float_field(7, one) for one in value)
-    return data + fields(8, value)
+        return create(6, b"".join(float_field(7, one) for one in value))
+    return create(7, fields(8, value))
 
 
 def node(op, inputs, outputs, domain="", name="", **attributes):

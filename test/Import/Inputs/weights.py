@@ -6,7 +6,7 @@
 #
 # ===----------------------------------------------------------------------===#
 """weights.py POSENC-COMPILE POSENC-RUN: compares libraries with weights in a file and
-in the code, reads the file, and opens damaged ones."""
+in the code, and reads the file."""
 
 import ctypes
 import hashlib
@@ -15,64 +15,17 @@ import os
 import pathlib
 import re
 import shutil
-import struct
 import subprocess
-import sys
 import threading
 
 import numpy as np
 from onnx_model import node, tensor, write
+from weights_model import (RUN, check, compile, emb, finish, get_reference, ids,
+                           random, result, split, w1, w2, write_model)
 
-COMPILE, RUN = sys.argv[1:]
-checks = wrong = 0
-random = np.random.default_rng(5)
 HEADER, ALIGNMENT = 4096, 64
 
-
-def check(name, passes, detail=""):
-    global checks, wrong
-    checks += 1
-    if not passes:
-        wrong += 1
-        print(f"{name}: wrong {detail}")
-
-
-def compile(output, *flags, model="model.onnx"):
-    return subprocess.run([COMPILE, model, "-o", output, "--threads=none",
-                           "--opt-level=0", *flags], capture_output=True, text=True)
-
-
-def call(library):
-    return subprocess.run([RUN, library, "--input=@ids.npy", "--output=@y.npy"],
-                          capture_output=True, text=True)
-
-
-def result(library):
-    done = call(library)
-    check(f"{library} runs", done.returncode == 0, done.stderr)
-    return pathlib.Path("y.npy").read_bytes()
-
-
-# A table that is read by rows and, transposed, as a matrix; matrices whose columns do
-# and do not fill their panels; and a small constant.
-emb, w1, w2, bias = (random.standard_normal(shape).astype(np.float32)
-                     for shape in ((300, 64), (64, 100), (64, 100), (64,)))
-
-
-def write_model(path, table):
-    initializers = [tensor(name, "f32", array.shape, raw=array.tobytes()) for name, array
-                    in (("emb", table), ("w1", w1), ("w2", w2), ("bias", bias))]
-    write(path, [node("Gather", ["emb", "ids"], ["x"]),
-                 node("MatMul", ["x", "w1"], ["h"]),
-                 node("Gemm", ["h", "w2", "bias"], ["g"], transB=1),
-                 node("Transpose", ["emb"], ["t"], perm=[1, 0]),
-                 node("MatMul", ["g", "t"], ["y"])],
-          {"ids": ("i64", ["n"])}, ["y"], initializers)
-
-
 write_model("model.onnx", emb)
-write_model("other.onnx", emb + 1)
-ids = np.arange(7) * 41
 np.save("ids.npy", ids)
 for flags in (["libembed.so", "--weights=embed"], ["libdefault.so"],
               ["libX.so", "--weights=file"]):
@@ -82,8 +35,7 @@ check("no file by default",
       not any(pathlib.Path(f"{name}.safetensors").exists() for name in ("embed", "default")))
 expected = result("./libembed.so")
 y = np.load("y.npy")
-reference = (emb[ids].astype(float) @ w1 @ w2.T + bias) @ emb.T
-check("results", np.allclose(y, reference, rtol=1e-3, atol=1e-3))
+check("results", np.allclose(y, get_reference(), rtol=1e-3, atol=1e-3))
 check("the code has no weights", os.path.getsize("libX.so") + 70000 <
       os.path.getsize("libembed.so"))
 check("same bits", result("./libX.so") == expected)
@@ -96,8 +48,7 @@ check("reference", done.returncode == 0, done.stdout + done.stderr)
 # ===----------------------------------------------------------------------===#
 
 good = pathlib.Path("X.safetensors").read_bytes()
-size, = struct.unpack("<Q", good[:8])
-header, data = json.loads(good[8:8 + size]), good[8 + size:]
+size, header, data = split(good)
 metadata = header.pop("__metadata__")
 check("header", (8 + size) % HEADER == 0 and good[8 + size - 1:8 + size] == b" ")
 check("metadata", set(metadata) == {f"posenc.{key}" for key in (
@@ -114,8 +65,8 @@ for name, entry in header.items():
     arrays[name] = np.frombuffer(data[begin:end], kind).reshape(entry["shape"])
     check(f"{name} is zeros", not padding or not arrays[name].any())
 check("all bytes", end == len(data))
-check("the table is as it was", any(np.array_equal(array, emb) for array in
-                                    arrays.values()), list(arrays))
+check("the tied table is stored once", not any(array.shape == emb.shape for array in
+                                              arrays.values()), list(arrays))
 found = {}
 for name, layout in packing.items():
     panels, (rows, columns) = arrays[name], layout["shape"]
@@ -123,116 +74,69 @@ for name, layout in packing.items():
     matrix = panels.transpose(1, 0, 2).reshape(rows, -1)
     check(f"{name} ends with zeros", not matrix[:, columns:].any())
     found[re.sub(r"\..*", "", name)] = matrix[:, :columns]
-for name, array in (("w1", w1), ("w2", w2.T), ("constant", emb.T)):
+for name, array in (("w1", w1), ("w2", w2.T), ("emb", emb.T)):
     check(f"{name} is packed", name in found and np.array_equal(found[name], array), found)
 compile("libX.so", "--weights=file")
 check("same bytes", pathlib.Path("X.safetensors").read_bytes() == good)
 
-# Versions for two CPUs: tensors that both read are stored once.
+# Versions for two CPUs: both read the panels of the one with wider vectors.
 done = compile("libtwo.so", "--weights=file", "--target=x86-64-v3", "--target=x86-64-v4")
 check("two targets", done.returncode == 0 and not done.stderr, done.stderr)
-two = pathlib.Path("two.safetensors").read_bytes()
-names = json.loads(two[8:8 + struct.unpack("<Q", two[:8])[0]])
-check("one table", [entry["shape"] for name, entry in names.items()
-                    if "shape" in entry].count([300, 64]) == 1, list(names))
-check("two packings", sum(".panels" in name for name in names) == 6, list(names))
+names = split(pathlib.Path("two.safetensors").read_bytes())[1]
+packed = [name for name in names if ".panels" in name]
+check("one packing", len(packed) == 3 and all(".panels32." in name for name in packed),
+      list(names))
+check("no table", not any(entry.get("shape") == [300, 64] for entry in names.values()))
 check("two versions run", np.allclose(np.frombuffer(result("./libtwo.so")[-4 * y.size:],
                                                     np.float32), y.ravel(), rtol=1e-4))
 
 # ===----------------------------------------------------------------------===#
-# Damaged files
+# Quantized matrices
 # ===----------------------------------------------------------------------===#
 
-
-def edit(old, new, count=1):
-    """Replaces a text of the header by one of the same length or, with spaces that are
-    removed or added, of another."""
-    text = good[:8 + size].replace(old, new, count)
-    assert text != good[:8 + size], old
-    return (text + b" " * (8 + size))[:8 + size] + data
-
-
-def flip(position):
-    return good[:position] + bytes([good[position] ^ 1]) + good[position + 1:]
-
-
-compile("libother.so", "--weights=file", model="other.onnx")
-compile("libold.so", "--weights=file", "--target=x86-64-v3")
-DAMAGES = {
-    "empty": b"",
-    "a part of the size": good[:5],
-    "the size alone": good[:8],
-    "half a header": good[:size // 2],
-    "the header alone": good[:8 + size],
-    "a byte less": good[:-1],
-    "a page less": good[:-4096],
-    "a byte more": good + b"\0",
-    "a page more": good + b"\0" * 4096,
-    "a size of 0": struct.pack("<Q", 0) + good[8:],
-    "a size of 2^64 - 1": b"\xff" * 8 + good[8:],
-    "a size of 2^63": struct.pack("<Q", 1 << 63) + good[8:],
-    "a larger size": struct.pack("<Q", size + 4096) + good[8:],
-    "another name": edit(b'"w1.', b'"w3.'),
-    "another type": edit(b'"F32"', b'"I32"'),
-    "another shape": edit(b"[300,64]", b"[64,300]"),
-    "other offsets": edit(b'"data_offsets":[0,', b'"data_offsets":[9,'),
-    "another format": edit(b'"posenc.format":"1"', b'"posenc.format":"2"'),
-    "another digest": edit(b'"blake3:', b'"blake2:'),
-    "no JSON": edit(b'{"__metadata__"', b'["__metadata__"'),
-    "a changed space": flip(8 + size - 1),
-    "a changed size": flip(0),
-    "zeros": bytes(len(good)),
-    "noise": random.bytes(len(good)),
-    "weights of another model": pathlib.Path("other.safetensors").read_bytes(),
-    "weights of another target": pathlib.Path("old.safetensors").read_bytes(),
-    "code": pathlib.Path("libX.so").read_bytes(),
-}
-file = pathlib.Path("X.safetensors")
+DEPTH, COLUMNS, BLOCK = 200, 150, 32
+blocks = -(-DEPTH // BLOCK)
+codes = random.integers(0, 256, (COLUMNS, blocks, BLOCK // 2), np.uint8)
+scales = random.uniform(0.5, 1, (COLUMNS, blocks)).astype(np.float32)
+zeros = random.integers(0, 256, (COLUMNS, -(-blocks // 2)), np.uint8)
+write("codes.onnx", [node("MatMulNBits", ["x", "codes", "scales", "zeros"], ["y"],
+                          domain="com.microsoft", K=DEPTH, N=COLUMNS, bits=4,
+                          block_size=BLOCK)],
+      {"x": ("f32", ["n", DEPTH])}, ["y"],
+      [tensor("codes", "u8", codes.shape, raw=codes.tobytes()),
+       tensor("scales", "f32", scales.shape, raw=scales.tobytes()),
+       tensor("zeros", "u8", zeros.shape, raw=zeros.tobytes())])
+x = random.standard_normal((5, DEPTH)).astype(np.float32)
+np.save("x.npy", x)
 
 
-def refuse(name):
-    done = call("./libX.so")
-    check(name, done.returncode == 1 and "weights: " in done.stderr
-          and "X.safetensors" in done.stderr, f"{done.returncode}, {done.stderr}")
+def unpack(packed, count):
+    return np.stack([packed & 15, packed >> 4], -1).reshape(COLUMNS, -1)[:, :count]
 
 
-for name, content in DAMAGES.items():
-    file.write_bytes(content)
-    refuse(name)
-file.unlink()
-refuse("no file")
-file.mkdir()
-refuse("a folder")
-file.rmdir()
-os.mkfifo(file)
-refuse("a pipe")
-file.unlink()
-for target in ("missing", "/dev/zero", "X.safetensors"):
-    file.symlink_to(target)
-    refuse(f"a link to {target}")
-    file.unlink()
-pathlib.Path("good").write_bytes(good)
-file.symlink_to("good")
-check("a link to the file", result("./libX.so") == expected)
-file.unlink()
-file.write_bytes(good)
-check("the file", result("./libX.so") == expected)
-
-
-def verify():
-    return subprocess.run([RUN, "libX.so", "--verify-weights"], capture_output=True, text=True)
-
-
-done = verify()
-check("the digest", done.returncode == 0 and f"{len(data)} bytes" in done.stdout, done.stderr)
-for position in (8 + size, len(good) - 1, 8 + size + len(data) // 2):
-    file.write_bytes(flip(position))
-    done = verify()
-    check("a changed weight", done.returncode == 1 and "are damaged" in done.stderr,
-          done.stderr)
-file.write_bytes(good)
-done = subprocess.run([RUN, "libembed.so", "--verify-weights"], capture_output=True, text=True)
-check("no weights to verify", done.returncode == 1 and "no weights" in done.stderr)
+matrix = (unpack(codes, blocks * BLOCK).reshape(COLUMNS, blocks, BLOCK).astype(float) -
+          unpack(zeros, blocks)[..., None]) * scales[..., None]
+matrix = matrix.reshape(COLUMNS, -1)[:, :DEPTH]
+for flags in (["libcodes.so", "--weights=embed"], ["libC.so", "--weights=file"]):
+    done = compile(*flags, model="codes.onnx")
+    check(f"compile {flags}", done.returncode == 0 and not done.stderr, done.stderr)
+same = result("./libcodes.so", "@x.npy")
+product = np.load("y.npy")
+check("product of codes", np.allclose(product, x @ matrix.T, rtol=1e-3, atol=1e-2))
+check("same bits of codes", result("./libC.so", "@x.npy") == same)
+_, names, data_of_codes = split(pathlib.Path("C.safetensors").read_bytes())
+packing = json.loads(names["__metadata__"]["posenc.packing"])
+name, = [name for name in packing if name.startswith("codes.")]
+check("packing of codes", packing[name] == {
+    "layout": "codes64", "bits": 4, "block": BLOCK, "shape": [DEPTH, COLUMNS]}, packing)
+begin, end = names[name]["data_offsets"]
+panels = np.frombuffer(data_of_codes[begin:end], np.uint8).reshape(names[name]["shape"])
+# Panels, blocks, bytes, columns: the low halves of the bytes are the first half of a block.
+halves = np.concatenate([panels & 15, panels >> 4], 2)
+found = halves.transpose(0, 3, 1, 2).reshape(-1, blocks * BLOCK)
+check("codes", np.array_equal(found[:COLUMNS], unpack(codes, blocks * BLOCK)))
+check("no codes as they were", not any(entry.get("shape") == list(codes.shape)
+                                       for entry in names.values()), list(names))
 
 # ===----------------------------------------------------------------------===#
 # X_weights_open
@@ -295,7 +199,7 @@ for output, flag in (("x.s", "--weights=file"), ("x.ll", "--weights=file"),
                      ("libX.so", "--weights=here")):
     done = compile(output, flag)
     check(f"{output} {flag}", done.returncode == 2 and "weights" in done.stderr, done.stderr)
-check("the old file", hashlib.sha256(file.read_bytes()).digest() ==
+check("the old file", hashlib.sha256(pathlib.Path("X.safetensors").read_bytes()).digest() ==
       hashlib.sha256(good).digest())
 pathlib.Path("large.mlir").write_text("".join(
     f"func.func @f{i}() -> tensor<52428800xf32> {{\n"
@@ -306,4 +210,4 @@ check("too much for code", done.returncode == 1 and "--weights=file" in done.std
 done = compile("libX.so", "--weights=file", "--target=cuda:sm_80", "--target=x86-64-v3")
 check("no code for GPUs", done.returncode == 1, done.stderr)
 
-print(f"{checks} checks, {wrong} wrong")
+finish()

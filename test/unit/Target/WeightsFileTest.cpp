@@ -102,8 +102,18 @@ TEST(WeightsFile, PackedKeys) {
   EXPECT_EQ(packing->rows, 4096);
   EXPECT_EQ(packing->matrixColumns, 128256);
   EXPECT_EQ(packing->columns, 32);
-  for (const char *other : {"w", "w.panels", "w.panelsx", "w.panels32",
-                            "w.panels32.4x", "w.panels32.x4.0"})
+  key = getPackedKey("w", {2048, 100, 64, 4, 32}, 0);
+  EXPECT_EQ(key, "w.codes64.2048x100.4x32");
+  packing = parsePackedKey(key);
+  ASSERT_TRUE(packing);
+  EXPECT_EQ(packing->rows, 2048);
+  EXPECT_EQ(packing->matrixColumns, 100);
+  EXPECT_EQ(packing->columns, 64);
+  EXPECT_EQ(packing->bits, 4);
+  EXPECT_EQ(packing->blockSize, 32);
+  for (const char *other :
+       {"w", "w.panels", "w.panelsx", "w.panels32", "w.panels32.4x",
+        "w.panels32.x4.0", "w.codes64.4x4.0", "w.codes64.4x4.4x"})
     EXPECT_FALSE(parsePackedKey(other)) << other;
 }
 } // namespace

@@ -1,0 +1,145 @@
+# ===- llama_model.py - models with the shapes of Llama ----------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Writes a decoder with random weights as ONNX Runtime's model builder exports it: with
+GroupQueryAttention on caches, and the table of tokens tied to the output layer.
+
+    write_llama("model.onnx", Llama(layers=2), seed=1)
+
+The weights are written one by one, to model.onnx.data.
+"""
+
+import dataclasses
+import os
+
+import numpy as np
+from onnx_model import node, tensor, write
+
+
+@dataclasses.dataclass
+class Llama:
+    """The shapes of Llama 3.2 1B."""
+
+    layers: int = 16
+    hidden: int = 2048
+    inner: int = 8192
+    heads: int = 32
+    kv_heads: int = 8
+    vocabulary: int = 128256
+    positions: int = 4096
+    base: float = 500000.0
+
+    @property
+    def head(self):
+        return self.hidden // self.heads
+
+    def get_inputs(self, ids, mask, caches):
+        """The inputs of a call by name; `caches` is a list of arrays."""
+        names = [f"past_key_values.{layer}.{part}" for layer in range(self.layers)
+                 for part in ("key", "value")]
+        return {"input_ids": ids, "attention_mask": mask, **dict(zip(names, caches))}
+
+    def create_caches(self, rows):
+        shape = (1, self.kv_heads, rows, self.head)
+        return [np.zeros(shape, np.float32) for _ in range(2 * self.layers)]
+
+
+class _Weights:
+    """Writes external data, and lists the initializers."""
+
+    def __init__(self, path, seed):
+        self.file = open(path, "wb")
+        self.location = os.path.basename(path)
+        self.random = np.random.default_rng(seed)
+        self.initializers = []
+
+    def add(self, name, array):
+        # The alignment that ONNX's own tools write.
+        self.file.write(bytes(-self.file.tell() % 4096))
+        self.initializers.append(tensor(name, "f32", array.shape, external={
+            "location": self.location, "offset": str(self.file.tell()),
+            "length": str(array.nbytes)}))
+        array.tofile(self.file)
+        return name
+
+    def add_random(self, name, *shape, scale=0.02):
+        array = self.random.standard_normal(shape, np.float32)
+        array *= np.float32(scale)
+        return self.add(name, array)
+
+    def add_norm(self, name, size):
+        return self.add(name, 1 + self.random.standard_normal(size, np.float32) / 10)
+
+
+def write_llama(path, config, seed=0):
+    weights = _Weights(f"{path}.data", seed)
+    nodes, outputs = [], {}
+    inputs = {"input_ids": ("i64", [1, "tokens"]), "attention_mask": ("i64", [1, "total"])}
+    kv = config.kv_heads * config.head
+
+    def add(op, operands, name, domain="", **attributes):
+        nodes.append(node(op, operands, [name], domain, name=name, **attributes))
+        return name
+
+    def multiply(x, name, rows, columns):
+        # Sums of all layers have about the same size.
+        matrix = weights.add_random(f"{name}.weight", rows, columns, scale=rows ** -0.5)
+        return add("MatMul", [x, matrix], name)
+
+    angles = np.outer(np.arange(config.positions), config.base ** -(
+        np.arange(0, config.head, 2) / config.head))
+    tables = [weights.add(f"{name}_cache", function(angles).astype(np.float32))
+              for name, function in (("cos", np.cos), ("sin", np.sin))]
+    emb = weights.add_random("embed.weight", config.vocabulary, config.hidden)
+    one = [tensor("one", "i64", [1], [1]), tensor("first", "i64", [], [1])]
+    add("ReduceSum", ["attention_mask", "one"], "count", keepdims=0)
+    add("Sub", ["count", "one"], "last")
+    add("Cast", ["last"], "seqlens_k", to=6)
+    add("Shape", ["attention_mask"], "mask_shape")
+    add("Gather", ["mask_shape", "first"], "mask_size", axis=0)
+    add("Cast", ["mask_size"], "total_sequence_length", to=6)
+    x = add("Gather", [emb, "input_ids"], "embed")
+    y = add("SimplifiedLayerNormalization", [x, weights.add_norm("norm.weight",
+                                                                 config.hidden)],
+            "norm", epsilon=1e-5)
+    for layer in range(config.layers):
+        prefix = f"layers.{layer}."
+        past = [f"past_key_values.{layer}.{part}" for part in ("key", "value")]
+        present = [f"present.{layer}.{part}" for part in ("key", "value")]
+        for name in past:
+            inputs[name] = ("f32", [1, config.kv_heads, "cache", config.head])
+        q, k, v = (multiply(y, prefix + name, config.hidden, size) for name, size in
+                   (("q", config.hidden), ("k", kv), ("v", kv)))
+        nodes.append(node(
+            "GroupQueryAttention", [q, k, v, *past, "seqlens_k", "total_sequence_length",
+                                    *tables], [prefix + "attention", *present],
+            "com.microsoft", name=prefix + "attention", num_heads=config.heads,
+            kv_num_heads=config.kv_heads, do_rotary=1, rotary_interleaved=0))
+        for name in present:
+            outputs[name] = ("f32", [1, config.kv_heads, "cache", config.head])
+        for part, end in (("middle", "o"), ("next", "down")):
+            if end == "o":
+                z = multiply(prefix + "attention", prefix + end, config.hidden,
+                             config.hidden)
+            else:
+                gate = multiply(y, prefix + "gate", config.hidden, config.inner)
+                up = multiply(y, prefix + "up", config.hidden, config.inner)
+                sigmoid = add("Sigmoid", [gate], prefix + "sigmoid")
+                silu = add("Mul", [gate, sigmoid], prefix + "silu")
+                z = multiply(add("Mul", [silu, up], prefix + "inner"), prefix + end,
+                             config.inner, config.hidden)
+            norm = weights.add_norm(f"{prefix}{part}.weight", config.hidden)
+            y = prefix + part
+            nodes.append(node("SkipSimplifiedLayerNormalization", [x, z, norm],
+                              [y, "", "", y + ".sum"], "com.microsoft", name=y,
+                              epsilon=1e-5))
+            x = y + ".sum"
+    add("Transpose", [emb], "head.weight", perm=[1, 0])
+    add("MatMul", [y, "head.weight"], "logits")
+    write(path, nodes, inputs, {"logits": ("f32", [1, "tokens", config.vocabulary]), **outputs},
+          weights.initializers + one, opset=21)
+    weights.file.close()
