@@ -8,8 +8,11 @@
 
 #include "posenc/Numerics/BF16Weights.h"
 
+#include "posenc/Numerics/BF16.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <cfloat>
 #include <limits>
@@ -26,6 +29,7 @@ static constexpr double kMaxExponent = 1.5;
 
 static constexpr StringLiteral kReduce = "llvm.x86.avx512.mask.reduce.ps.512";
 static constexpr StringLiteral kScale = "llvm.x86.avx512.mask.scalef.ps.512";
+static constexpr StringLiteral kRound = "llvm.x86.avx512bf16.cvtne2ps2bf16.512";
 
 double mlir::posenc::getNoOffset() { return FLT_MAX; }
 
@@ -92,17 +96,41 @@ Value mlir::posenc::emitBF16Exp2(ElementwiseBuilder &b, Value x,
   return createIntrinsic(b, kScale, power, x);
 }
 
-bool mlir::posenc::isVectorIntrinsic(Operation *op) {
-  auto call = dyn_cast<LLVM::CallIntrinsicOp>(op);
-  return call && (call.getIntrin() == kReduce || call.getIntrin() == kScale);
+Value mlir::posenc::roundWeights(ElementwiseBuilder &b, Value first,
+                                 Value second) {
+  int64_t lanes = cast<VectorType>(first.getType()).getNumElements();
+  Type type = VectorType::get({2 * lanes}, b.builder.getBF16Type());
+  // The first argument becomes the upper half.
+  return LLVM::CallIntrinsicOp::create(b.builder, b.loc, type,
+                                       b.builder.getStringAttr(kRound),
+                                       ValueRange{second, first})
+      .getResult(0);
 }
 
-Value mlir::posenc::expandVectorIntrinsic(OpBuilder &builder, Operation *op) {
+bool mlir::posenc::isVectorIntrinsic(Operation *op) {
+  auto call = dyn_cast<LLVM::CallIntrinsicOp>(op);
+  return call &&
+         llvm::is_contained({kReduce, kScale, kRound}, call.getIntrin());
+}
+
+Value mlir::posenc::expandVectorIntrinsic(OpBuilder &builder, Operation *op,
+                                          bool hasAVX512) {
   if (!isVectorIntrinsic(op))
     return {};
   auto call = cast<LLVM::CallIntrinsicOp>(op);
   Value x = call.getArgs().front();
   ElementwiseBuilder b(builder, op->getLoc(), x);
+  if (call.getIntrin() == kRound) {
+    Value first = flushSubnormals(b, call.getArgs()[1]);
+    Value second = flushSubnormals(b, x);
+    auto type = cast<VectorType>(call.getResult(0).getType());
+    auto order = llvm::to_vector(llvm::seq<int64_t>(type.getNumElements()));
+    return arith::TruncFOp::create(
+        builder, b.loc, type,
+        vector::ShuffleOp::create(builder, b.loc, first, second, order));
+  }
+  if (hasAVX512)
+    return {};
   double infinity = std::numeric_limits<double>::infinity();
   if (call.getIntrin() == kReduce) {
     // The instruction rounds the difference down, too: to the number before if

@@ -45,7 +45,7 @@
 // CHECK: vector.load %[[D2:.*]]#0[
 // CHECK-COUNT-2: mask.reduce.ps.512
 // CHECK-NOT: mask.reduce
-// CHECK: arith.truncf %{{.*}} : vector<32xf32> to vector<32xbf16>
+// CHECK: cvtne2ps2bf16.512
 // CHECK: vector.store %{{.*}}, %[[D2]]#2[
 // CHECK-COUNT-62: mask.reduce.ps.512
 // CHECK-NOT: mask.reduce

@@ -78,8 +78,8 @@ def PosencExpandTilesPass : Pass<"posenc-expand-tiles", "::mlir::func::FuncOp"> 
     buffer on the stack, and loops over its rows have the bits of the instructions:
     the products of the even elements of a row, and those of the odd ones, are
     added in order, then both sums, then the accumulator; subnormal numbers are 0.
-    Unless `avx512`, the intrinsics for exponentials of bf16 weights become
-    arithmetic, too.
+    The intrinsic that rounds weights to bf16 becomes arithmetic, too, and unless
+    `avx512` those for their exponentials.
     Left alone: other `amx` operations, and those that use their results.
 
     ```

@@ -65,13 +65,18 @@ enum class WeightUse {
 Value emitBF16Exp2(ElementwiseBuilder &b, Value x,
                    WeightUse use = WeightUse::Rounded);
 
-/// Whether an operation is an intrinsic that `emitBF16Exp2` uses. They have no
+/// Rounds two vectors of 16 weights to one of 32 bf16 by VCVTNE2PS2BF16, also
+/// an intrinsic. Weights below the smallest normal number become 0.
+Value roundWeights(ElementwiseBuilder &b, Value first, Value second);
+
+/// Whether an operation is an intrinsic of the functions above. They have no
 /// effects, which the operation does not tell.
 bool isVectorIntrinsic(Operation *op);
 
-/// Emits arithmetic with the bits of an intrinsic that `emitBF16Exp2` uses,
-/// but for the sign of a zero, or returns null for other operations.
-Value expandVectorIntrinsic(OpBuilder &builder, Operation *op);
+/// Emits arithmetic with the bits of an intrinsic of the functions above, but
+/// for the sign of a zero. Returns null for other operations, and for VREDUCEPS
+/// and VSCALEFPS if `hasAVX512`.
+Value expandVectorIntrinsic(OpBuilder &builder, Operation *op, bool hasAVX512);
 
 /// Multiplies the bf16 halves of f32 words by powers of 2, at most 1. Results
 /// below the smallest normal number are rounded toward 0.

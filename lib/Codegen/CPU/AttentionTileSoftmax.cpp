@@ -40,12 +40,8 @@ Value mlir::posenc::emitWeightItem(ImplicitLocOpBuilder &builder,
     ElementwiseBuilder b = getMath(builder, exponent);
     weights.push_back(emitBF16Exp2(b, exponent, use));
   }
-  auto order = llvm::to_vector(llvm::seq<int64_t>(2 * code.tiles.lanes));
-  Value both =
-      vector::ShuffleOp::create(builder, weights[0], weights[1], order);
-  Value narrow = arith::TruncFOp::create(
-      builder, cast<VectorType>(both.getType()).clone(builder.getBF16Type()),
-      both);
+  ElementwiseBuilder math = getMath(builder, weights.front());
+  Value narrow = roundWeights(math, weights[0], weights[1]);
   storeVector(builder, vector::BitCastOp::create(builder, type, narrow),
               step.weights, getTileRow(builder, step.slot, row));
   BF16Halves rounded = splitBF16(builder, loc, narrow);

@@ -46,8 +46,8 @@ void AttentionTiles::setTileSteps(AttentionOp op, const VectorTarget &target,
   // of a query tile, beyond those of its products: a share of copying 32 keys,
   // of the steps before and after the keys of a task, and of loading and
   // storing sums. None of the sizes changes a bit. Of equal costs, a task of
-  // more heads is better: it copies the keys of a short sequence, or of the
-  // masks of few tokens, once for all.
+  // more heads is better: it copies the keys of a short sequence once for all
+  // of them.
   blockSteps = heads = 1;
   keys = queries = kStepKeys;
   double min = std::numeric_limits<double>::infinity();

@@ -243,10 +243,8 @@ struct ExpandTiles final
     getOperation().walk([&](Operation *op) {
       if (isa_and_nonnull<amx::AMXDialect>(op->getDialect()))
         operations.push_back(op);
-      if (avx512)
-        return;
       OpBuilder builder(op);
-      if (Value result = expandVectorIntrinsic(builder, op)) {
+      if (Value result = expandVectorIntrinsic(builder, op, avx512)) {
         op->replaceAllUsesWith(ValueRange(result));
         expanded.push_back(op);
       }
