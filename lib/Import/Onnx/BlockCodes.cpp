@@ -94,7 +94,7 @@ static Tensor moveToPanels(ElementsAttr elements, const BlockCodes &matrix) {
 }
 
 /// Packs the codes into panels.
-static Tensor packCodes(NodeImporter &node, const BlockCodes &matrix) {
+static Tensor createCodes(NodeImporter &node, const BlockCodes &matrix) {
   int64_t blocks = matrix.getNumBlocks(), parts = 8 / matrix.bits;
   int64_t panels = llvm::divideCeil(matrix.columns, kPanelColumns);
   int64_t bytes = matrix.blockSize / parts;
@@ -119,6 +119,30 @@ static Tensor packCodes(NodeImporter &node, const BlockCodes &matrix) {
   return createPanels(type, getPanelsKey(matrix, matrix.codesKey), fill);
 }
 
+CodePanels onnx::packCodes(NodeImporter &node, const BlockCodes &matrix) {
+  CodePanels panels{createCodes(node, matrix),
+                    moveToPanels(matrix.scales, matrix), Tensor()};
+  if (matrix.floatZeroPoints)
+    panels.zeroPoints = moveToPanels(matrix.floatZeroPoints, matrix);
+  else if (!matrix.zeroPoints.empty())
+    panels.zeroPoints = moveToPanels(
+        ArrayRef(reinterpret_cast<const char *>(matrix.zeroPoints.data()),
+                 matrix.zeroPoints.size()),
+        node.getI8Type(), matrix, matrix.zeroPointsKey);
+  return panels;
+}
+
+/// Returns the zero point that a stored one is, or that of all codes if it is
+/// null, as an f32.
+static Value createZeroPoint(Scalars &s, const BlockCodes &matrix,
+                             Value given) {
+  if (!given)
+    return createScalar(s, s.getF32Type(), matrix.zeroPoint);
+  return isa<FloatType>(given.getType())
+             ? s.convert(given, s.getF32Type())
+             : unpackCode(s, given, 8, /*firstBit=*/Value());
+}
+
 /// Adds zeros to the last dimension of a matrix.
 static FailureOr<Tensor> padColumns(NodeImporter &node, Tensor &matrix,
                                     int64_t count) {
@@ -133,9 +157,9 @@ static FailureOr<Tensor> padColumns(NodeImporter &node, Tensor &matrix,
 /// Sums the products of rows (m, blocks, blockSize) and codes in each block:
 /// (m, panels, blocks, columns of a panel).
 static Tensor sumBlocks(NodeImporter &node, Tensor &rows,
-                        const BlockCodes &matrix) {
+                        const BlockCodes &matrix, CodePanels &packed) {
   Type f32 = node.getF32Type();
-  Tensor codes = packCodes(node, matrix);
+  Tensor &codes = packed.codes, &zeroPoints = packed.zeroPoints;
   int64_t parts = 8 / matrix.bits, bytes = matrix.blockSize / parts;
   MLIRContext *context = node.getContext();
   AffineExpr m, panel, block, n, k;
@@ -154,17 +178,7 @@ static Tensor sumBlocks(NodeImporter &node, Tensor &rows,
   }
   inputs.push_back(node.getValue(codes));
   maps.push_back(getMap({panel, block, k, n}));
-  Tensor zeroPoints;
-  bool hasZeroPoints = true;
-  if (matrix.floatZeroPoints)
-    zeroPoints = moveToPanels(matrix.floatZeroPoints, matrix);
-  else if (!matrix.zeroPoints.empty())
-    zeroPoints = moveToPanels(
-        ArrayRef(reinterpret_cast<const char *>(matrix.zeroPoints.data()),
-                 matrix.zeroPoints.size()),
-        node.getI8Type(), matrix, matrix.zeroPointsKey);
-  else
-    hasZeroPoints = false;
+  bool hasZeroPoints = !zeroPoints.shape.empty();
   if (hasZeroPoints) {
     inputs.push_back(node.getValue(zeroPoints));
     maps.push_back(getMap({panel, block, n}));
@@ -178,13 +192,8 @@ static Tensor sumBlocks(NodeImporter &node, Tensor &rows,
   return createGeneric(
       node, inputs, init, maps, loops, shape, [&](Scalars &s, ValueRange args) {
         Value byte = args[parts], sum = args.back();
-        Value zero = s.get(matrix.zeroPoint);
-        if (hasZeroPoints) {
-          Value given = args[parts + 1];
-          zero = zeroPoints.isFloat()
-                     ? s.convert(given)
-                     : unpackCode(s, given, 8, /*firstBit=*/Value());
-        }
+        Value zero = createZeroPoint(s, matrix,
+                                     hasZeroPoints ? args[parts + 1] : Value());
         for (int64_t part = 0; part < parts; ++part) {
           Value firstBit = createScalar(s, s.getI32Type(), part * matrix.bits);
           Value code = unpackCode(s, byte, matrix.bits, firstBit);
@@ -213,8 +222,9 @@ FailureOr<Tensor> onnx::multiplyCodes(NodeImporter &node, Tensor left,
           assign(left, reshape(node, left,
                                {rows, Size(blocks), Size(right.blockSize)}))))
     return failure();
-  Tensor partial = sumBlocks(node, left, right);
-  Tensor scales = moveToPanels(right.scales, right);
+  CodePanels packed = packCodes(node, right);
+  Tensor partial = sumBlocks(node, left, right, packed);
+  Tensor &scales = packed.scales;
   MLIRContext *context = node.getContext();
   AffineExpr m, panel, n, block;
   bindDims(context, m, panel, n, block);
@@ -237,6 +247,44 @@ FailureOr<Tensor> onnx::multiplyCodes(NodeImporter &node, Tensor left,
     return failure();
   result = slice(node, result, {0, 0}, {rows, Size(right.columns)});
   return reshape(node, result, shape);
+}
+
+FailureOr<Tensor> onnx::gatherColumns(NodeImporter &node, Tensor &indices,
+                                      const BlockCodes &matrix) {
+  CodePanels packed = packCodes(node, matrix);
+  Value codes = node.getValue(packed.codes),
+        scales = node.getValue(packed.scales), zeroPoints;
+  if (!packed.zeroPoints.shape.empty())
+    zeroPoints = node.getValue(packed.zeroPoints);
+  int64_t bytes = matrix.blockSize * matrix.bits / 8;
+  Type f32 = node.getF32Type();
+  auto divide = [](Scalars &s, Value value, int64_t divisor) {
+    Value by = arith::ConstantIndexOp::create(s, divisor);
+    return std::pair<Value, Value>(arith::DivUIOp::create(s, value, by),
+                                   arith::RemUIOp::create(s, value, by));
+  };
+  FailureOr<Tensor> result = readRows(
+      node, indices, matrix.columns, {Size(matrix.depth)}, f32,
+      NegativeIndex::Wraps, [&](Scalars &s, Value row, ValueRange others) {
+        auto [panel, lane] = divide(s, row, kPanelColumns);
+        auto [block, number] = divide(s, others[0], matrix.blockSize);
+        auto [part, at] = divide(s, number, bytes);
+        Value byte = tensor::ExtractOp::create(
+            s, codes, ValueRange{panel, block, at, lane});
+        Value firstBit = s.mul(s.convert(part, s.getI32Type()),
+                               createScalar(s, s.getI32Type(), matrix.bits));
+        Value code = unpackCode(s, byte, matrix.bits, firstBit);
+        Value place[] = {panel, block, lane};
+        Value given;
+        if (zeroPoints)
+          given = tensor::ExtractOp::create(s, zeroPoints, place);
+        Value zero = createZeroPoint(s, matrix, given);
+        Value scale = tensor::ExtractOp::create(s, scales, place);
+        return s.mul(s.sub(code, zero), s.convert(scale));
+      });
+  if (succeeded(result))
+    result = convertTensor(node, *result, matrix.scales.getElementType());
+  return result;
 }
 
 std::optional<BlockCodes> onnx::getBlockCodes(const CodesOrigin &origin) {

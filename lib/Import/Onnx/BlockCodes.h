@@ -60,6 +60,18 @@ StringRef getElementsKey(ElementsAttr elements);
 FailureOr<Tensor> multiplyCodes(NodeImporter &node, Tensor left,
                                 const BlockCodes &right);
 
+/// The constants of a matrix: codes as above, scales, and zero points, which
+/// have no shape if all are `zeroPoint`.
+struct CodePanels {
+  Tensor codes, scales, zeroPoints;
+};
+CodePanels packCodes(NodeImporter &node, const BlockCodes &matrix);
+
+/// Returns the columns of a matrix at indices as rows (..., depth) of its
+/// element type. Each is (code - zero point) * scale in f32, which is rounded.
+FailureOr<Tensor> gatherColumns(NodeImporter &node, Tensor &indices,
+                                const BlockCodes &matrix);
+
 /// Returns the codes of a matrix that is dequantized, or nullopt if its blocks
 /// are not along the dimension that a product sums.
 std::optional<BlockCodes> getBlockCodes(const CodesOrigin &origin);

@@ -216,6 +216,26 @@ FailureOr<Tensor> onnx::gather(NodeImporter &node, Tensor &data,
   return result;
 }
 
+FailureOr<Tensor> onnx::readRows(
+    NodeImporter &node, Tensor &indices, const Size &numRows,
+    ArrayRef<Size> shape, Type element, NegativeIndex negative,
+    function_ref<Value(Scalars &s, Value row, ValueRange others)> read) {
+  FailureOr<IndexForm> form = requireIndices(node, indices, numRows, negative);
+  if (failed(form))
+    return failure();
+  int64_t depth = indices.getRank(), rank = depth + shape.size();
+  SmallVector<Size> all(indices.shape);
+  llvm::append_range(all, shape);
+  AffineMap identity = node.getMultiDimIdentityMap(rank);
+  return createGeneric(node, node.getValue(indices),
+                       createEmpty(node, all, element),
+                       {identity.getSliceMap(0, depth), identity},
+                       /*loops=*/{}, all, [&](Scalars &s, ValueRange args) {
+                         return read(s, createIndex(s, node, args[0], *form),
+                                     createIndices(s, depth, rank));
+                       });
+}
+
 static LogicalResult importGatherElements(NodeImporter &node) {
   Tensor &data = node.getInput(0), &indices = node.getInput(1);
   FailureOr<int64_t> axis =

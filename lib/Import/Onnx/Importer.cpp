@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -102,8 +103,9 @@ static WeightUse getWeightUse(const Node &node, unsigned input) {
 /// a matrix, in a graph and its branches.
 static void addFactors(const Graph &graph, llvm::StringSet<> &factors) {
   for (const Node &node : llvm::reverse(graph.nodes)) {
-    if (isProduct(node) || (node.op == "Transpose" && !node.outputs.empty() &&
-                            factors.contains(node.outputs.front())))
+    bool isTransposed = node.op == "Transpose" && !node.outputs.empty() &&
+                        factors.contains(node.outputs.front());
+    if (isProduct(node) || node.op == "MatMulNBits" || isTransposed)
       factors.insert_range(node.inputs);
     for (const AttributeProto &attribute : node.attributes)
       if (attribute.graph)
@@ -138,6 +140,8 @@ void Importer::findWeights(const Graph &graph, const llvm::StringSet<> &factors,
       uint64_t bytes = use == WeightUse::Table && !factors.contains(input)
                            ? kMinTableBytes
                            : uint64_t{kMinWeightBytes};
+      if (node.op == "MatMulNBits" && number == 1)
+        codeNames.insert(input);
       uint64_t &known = mappedNames[input];
       known = std::max(known, bytes);
     }
@@ -372,6 +376,8 @@ LogicalResult Importer::addInitializers(const Graph &graph) {
       if (failed(weights))
         return failure();
       if (*weights) {
+        if (codeNames.contains(proto.name))
+          codeKeys.insert(weights->getRawHandle().getKey());
         define(proto.name,
                createWeights(*weights,
                              getElementType(builder.getContext(), proto.type)));

@@ -190,6 +190,9 @@ public:
   /// Whether a node or an output of the graph reads the value of this name.
   bool isRead(StringRef name) const { return readNames.contains(name); }
 
+  /// Whether MatMulNBits reads the elements under a key as codes.
+  bool areCodesOfProduct(StringRef key) const { return codeKeys.contains(key); }
+
   /// Imports the nodes of a branch here, and returns its results. Other names
   /// of the branch are unknown afterwards.
   FailureOr<std::vector<Tensor>> importBranch(const Graph &branch);
@@ -226,6 +229,8 @@ private:
   /// Minimum bytes of initializers that need not be copied. Others, which are
   /// not there, are.
   llvm::StringMap<uint64_t> mappedNames;
+  /// The names of the codes of MatMulNBits, and the keys of their elements.
+  llvm::StringSet<> codeNames, codeKeys;
 };
 
 /// Access to a node for the function that imports it. It is also the builder of

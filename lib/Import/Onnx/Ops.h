@@ -125,6 +125,14 @@ enum class NegativeIndex { Wraps, Fails, IsZero };
 FailureOr<Tensor> gather(NodeImporter &node, Tensor &data, Tensor &indices,
                          int64_t axis, NegativeIndex negative);
 
+/// Returns what `read` computes from a row at each of the indices and from the
+/// numbers of the other dimensions of the result, which have the shape. Calls
+/// fail if an index is not one of `numRows` rows.
+FailureOr<Tensor>
+readRows(NodeImporter &node, Tensor &indices, const Size &numRows,
+         ArrayRef<Size> shape, Type element, NegativeIndex negative,
+         function_ref<Value(Scalars &s, Value row, ValueRange others)> read);
+
 /// Reduces the axes, which are dropped. `transform` is applied to elements
 /// first, which have the type `element`; null for none.
 Tensor reduce(NodeImporter &node, Tensor &tensor, ArrayRef<int64_t> axes,

@@ -31,13 +31,17 @@ static LogicalResult checkBlocks(NodeImporter &node, int64_t bits,
   return success();
 }
 
+/// Returns the elements of a constant, or null.
+static ElementsAttr getElements(const Tensor &tensor) {
+  if (tensor.weights && !tensor.hasTransposedWeights)
+    return tensor.weights;
+  return tensor.constant;
+}
+
 /// Returns the constant value of an input with that many elements.
 static FailureOr<ElementsAttr> getConstant(NodeImporter &node, unsigned input,
                                            StringRef what, int64_t count) {
-  Tensor &tensor = node.getInput(input);
-  ElementsAttr elements = tensor.constant;
-  if (tensor.weights && !tensor.hasTransposedWeights)
-    elements = tensor.weights;
+  ElementsAttr elements = getElements(node.getInput(input));
   if (!elements)
     return node.emitError() << "the " << what << " must be constant";
   if (elements.getNumElements() != count)
@@ -56,6 +60,26 @@ static void unpackRow(ElementsAttr attr, int64_t row, unsigned bits,
     uint8_t byte = bytes[isSplat ? 0 : row * stride + column / parts];
     code = (byte >> (column % parts * bits)) & ((1 << bits) - 1);
   }
+}
+
+/// Sets the codes of a matrix to elements of bytes, a row for each column.
+static void setCodes(BlockCodes &matrix, ElementsAttr codes) {
+  matrix.readColumn = [codes, bits = matrix.bits](int64_t column,
+                                                  MutableArrayRef<uint8_t> to) {
+    unpackRow(codes, column, bits, to);
+  };
+  matrix.codesKey = getElementsKey(codes);
+}
+
+/// Sets the zero points of a matrix to packed ones, likewise.
+static void setZeroPoints(BlockCodes &matrix, ElementsAttr codes) {
+  int64_t blocks = matrix.getNumBlocks();
+  matrix.zeroPoints.resize(matrix.columns * blocks);
+  for (int64_t column = 0; column < matrix.columns; ++column)
+    unpackRow(
+        codes, column, matrix.bits,
+        MutableArrayRef(matrix.zeroPoints).slice(column * blocks, blocks));
+  matrix.zeroPointsKey = getElementsKey(codes);
 }
 
 static LogicalResult importMatMulNBits(NodeImporter &node) {
@@ -104,11 +128,7 @@ static LogicalResult importMatMulNBits(NodeImporter &node) {
     return node.emitError() << "the scales have another type than the input";
   matrix.scales = *scaleAttr;
   matrix.zeroPoint = 1 << (bits - 1);
-  matrix.readColumn = [codes = *codes, bits](int64_t column,
-                                             MutableArrayRef<uint8_t> to) {
-    unpackRow(codes, column, bits, to);
-  };
-  matrix.codesKey = getElementsKey(*codes);
+  setCodes(matrix, *codes);
   if (node.hasInput(3)) {
     Type type = node.getInput(3).element;
     if (type != byte && type != element)
@@ -119,15 +139,10 @@ static LogicalResult importMatMulNBits(NodeImporter &node) {
         getConstant(node, 3, "zero points", matrix.columns * count);
     if (failed(attr))
       return failure();
-    if (type != byte)
-      matrix.floatZeroPoints = *attr;
+    if (type == byte)
+      setZeroPoints(matrix, *attr);
     else
-      matrix.zeroPoints.resize(matrix.columns * blocks);
-    matrix.zeroPointsKey = getElementsKey(*attr);
-    for (int64_t column = 0; type == byte && column < matrix.columns; ++column)
-      unpackRow(
-          *attr, column, bits,
-          MutableArrayRef(matrix.zeroPoints).slice(column * blocks, blocks));
+      matrix.floatZeroPoints = *attr;
   }
   FailureOr<Tensor> product = multiplyCodes(node, left, matrix);
   if (failed(product) || !node.hasInput(5))
@@ -173,6 +188,34 @@ static FailureOr<Tensor> gatherCodes(NodeImporter &node, Tensor &data,
   return slice(node, unpacked, {0, 0}, {rows, Size(count)});
 }
 
+/// Returns the matrix of a table in bytes whose codes a product reads, too, so
+/// that they are stored once.
+static std::optional<BlockCodes> getTiedMatrix(NodeImporter &node,
+                                               int64_t depth, int64_t blockSize,
+                                               unsigned bits) {
+  Tensor &data = node.getInput(0);
+  ElementsAttr codes = getElements(data),
+               scales = getElements(node.getInput(2));
+  if (!codes || !scales || !data.shape[0].getConstant() ||
+      !node.graph.areCodesOfProduct(getElementsKey(codes)))
+    return std::nullopt;
+  BlockCodes matrix;
+  matrix.depth = depth;
+  matrix.columns = *data.shape[0].getConstant();
+  matrix.blockSize = blockSize;
+  matrix.bits = bits;
+  matrix.scales = scales;
+  matrix.zeroPoint = 1 << (bits - 1);
+  setCodes(matrix, codes);
+  if (node.hasInput(3)) {
+    ElementsAttr zeroPoints = getElements(node.getInput(3));
+    if (!zeroPoints)
+      return std::nullopt;
+    setZeroPoints(matrix, zeroPoints);
+  }
+  return matrix;
+}
+
 /// Rows of codes of a matrix at indices, which are scaled.
 static LogicalResult importGatherBlocks(NodeImporter &node) {
   Tensor &data = node.getInput(0), &indices = node.getInput(1);
@@ -210,6 +253,17 @@ static LogicalResult importGatherBlocks(NodeImporter &node) {
            << "rows of " << depth << " codes are no multiple of the blocks";
   if (scales.shape != SmallVector<Size>{data.shape[0], Size(blocks)})
     return node.emitError() << "expected " << blocks << " scales for each row";
+  if (node.hasInput(3)) {
+    Tensor &given = node.getInput(3);
+    int64_t count = llvm::divideCeil(blocks, parts);
+    if (given.element != data.element ||
+        given.shape != SmallVector<Size>{data.shape[0], Size(count)})
+      return node.emitError() << "expected zero points of " << data.element
+                              << ", " << count << " for each row";
+  }
+  if (isPacked)
+    if (auto matrix = getTiedMatrix(node, depth, blockSize, bits))
+      return node.setResult(gatherColumns(node, indices, *matrix));
   // Without zero points, codes in bytes are around the middle.
   double zeroPoint = isPacked ? 1 << (bits - 1) : 0;
   Size rows = getProduct(indices.shape);
@@ -225,14 +279,8 @@ static LogicalResult importGatherBlocks(NodeImporter &node) {
   SmallVector<Tensor *> operands{&*codes, &*factors};
   Tensor zeros;
   if (node.hasInput(3)) {
-    Tensor &given = node.getInput(3);
-    int64_t count = llvm::divideCeil(blocks, parts);
-    if (given.element != data.element ||
-        given.shape != SmallVector<Size>{data.shape[0], Size(count)})
-      return node.emitError() << "expected zero points of " << data.element
-                              << ", " << count << " for each row";
-    if (failed(
-            assign(zeros, gatherCodes(node, given, indices, blocks, bits))) ||
+    if (failed(assign(zeros, gatherCodes(node, node.getInput(3), indices,
+                                         blocks, bits))) ||
         failed(assign(zeros, reshape(node, zeros, column))))
       return failure();
     operands.push_back(&zeros);

@@ -20,7 +20,7 @@ import threading
 
 import numpy as np
 from onnx_model import node, tensor, write
-from weights_model import (RUN, check, compile, emb, finish, get_reference, ids,
+from weights_model import (RUN, call, check, compile, emb, finish, get_reference, ids,
                            random, result, split, w1, w2, write_model)
 
 HEADER, ALIGNMENT = 4096, 64
@@ -135,6 +135,37 @@ panels = np.frombuffer(data_of_codes[begin:end], np.uint8).reshape(names[name]["
 halves = np.concatenate([panels & 15, panels >> 4], 2)
 found = halves.transpose(0, 3, 1, 2).reshape(-1, blocks * BLOCK)
 check("codes", np.array_equal(found[:COLUMNS], unpack(codes, blocks * BLOCK)))
+# A table whose rows are the columns of a product.
+whole = blocks * BLOCK
+write("tied.onnx", [node("Reshape", ["codes", "shape"], ["rows"]),
+                    node("GatherBlockQuantized", ["rows", "ids", "scales", "zeros"], ["e"],
+                         domain="com.microsoft", bits=4, block_size=BLOCK,
+                         gather_axis=0, quantize_axis=1),
+                    node("MatMulNBits", ["e", "codes", "scales", "zeros"], ["y"],
+                         domain="com.microsoft", K=whole, N=COLUMNS, bits=4,
+                         block_size=BLOCK)],
+      {"ids": ("i64", ["n"])}, ["y"],
+      [tensor("codes", "u8", codes.shape, raw=codes.tobytes()),
+       tensor("scales", "f32", scales.shape, raw=scales.tobytes()),
+       tensor("zeros", "u8", zeros.shape, raw=zeros.tobytes()),
+       tensor("shape", "i64", [2], [COLUMNS, -1])])
+compile("libT.so", "--weights=file", model="tied.onnx")
+numbers = np.array([3, 149, 0, 64, -1])
+np.save("numbers.npy", numbers)
+table = (unpack(codes, whole).reshape(COLUMNS, blocks, BLOCK).astype(float) -
+         unpack(zeros, blocks)[..., None]) * scales[..., None]
+table = table.reshape(COLUMNS, -1)
+result("./libT.so", "@numbers.npy")
+check("tied codes", np.allclose(np.load("y.npy"), table[numbers] @ table.T, rtol=1e-3,
+                                atol=1e-1))
+names = split(pathlib.Path("T.safetensors").read_bytes())[1]
+check("tied codes are stored once", sum(
+    np.prod(entry["shape"]) >= codes.size for name, entry in names.items()
+    if "dtype" in entry and entry["dtype"] != "U8") == 1, list(names))
+np.save("numbers.npy", numbers + 150)
+done = call("./libT.so", "@numbers.npy")
+check("a row out of range", done.returncode == 1 and "out of range" in done.stderr,
+      done.stderr)
 check("no codes as they were", not any(entry.get("shape") == list(codes.shape)
                                        for entry in names.values()), list(names))
 
