@@ -12,6 +12,8 @@
 #include "Dispatch.h"
 #include "Signature.h"
 
+#include <algorithm>
+
 namespace posenc::runtime {
 
 /// Checks that the value of an integer scalar is within the range of its type.
@@ -24,7 +26,11 @@ posenc_status checkScalar(const posenc_function &function,
 /// of the thread.
 class Binding {
 public:
-  explicit Binding(const posenc_function &function) : function(function) {}
+  explicit Binding(const posenc_function &function) : function(function) {
+    std::fill_n(origins,
+                std::min<size_t>(function.sizes.size(), POSENC_MAX_ARGUMENTS),
+                Origin{});
+  }
 
   /// Does all checks of a call: bindInputs(), bindOutputs(), checkOverlap().
   posenc_status bindAll(const posenc_value *inputs, size_t numInputs,
@@ -48,6 +54,11 @@ public:
   const int64_t *sizeValues() const { return sizes; }
 
 private:
+  struct Origin {
+    const posenc_argument *argument;
+    int32_t dim;
+    bool isOutput;
+  };
   /// A tensor that was bound, for the check of overlaps.
   struct Bound {
     const posenc_argument *argument;
@@ -77,11 +88,7 @@ private:
   int64_t sizes[POSENC_MAX_ARGUMENTS];
   /// The first argument and dimension that had each dynamic size, for messages;
   /// a null argument if the size is not known yet.
-  struct {
-    const posenc_argument *argument;
-    int32_t dim;
-    bool isOutput;
-  } origins[POSENC_MAX_ARGUMENTS] = {};
+  Origin origins[POSENC_MAX_ARGUMENTS];
   Bound tensors[POSENC_MAX_ARGUMENTS];
   size_t numTensors = 0;
 };

@@ -104,9 +104,19 @@ template <typename Result>
 Result dispatch(void *address, const int64_t *words, size_t count,
                 const double *reals = nullptr) {
   assert(address && count <= POSENC_MAX_ARGUMENTS);
+  constexpr size_t maxExact = 32;
   static constexpr auto callers =
-      makeCallers<Result>(std::make_index_sequence<POSENC_MAX_ARGUMENTS + 1>());
-  return callers[count](address, words, reals);
+      makeCallers<Result>(std::make_index_sequence<maxExact + 1>());
+  if (count <= maxExact)
+    return callers[count](address, words, reals);
+  // The caller removes arguments from the stack, so a function may be called
+  // with more of them than it takes.
+  int64_t padded[POSENC_MAX_ARGUMENTS] = {};
+  std::memcpy(padded, words, count * sizeof(*words));
+  static constexpr auto padding = makeCallers<Result>(
+      std::index_sequence<64, 128, 256, POSENC_MAX_ARGUMENTS>());
+  size_t number = count <= 64 ? 0 : count <= 128 ? 1 : count <= 256 ? 2 : 3;
+  return padding[number](address, padded, reals);
 }
 
 template <typename Result>

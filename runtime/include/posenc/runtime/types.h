@@ -23,8 +23,9 @@
 #define POSENC_ABI 1
 
 /// The most arguments of a function that the runtime can call: pointers,
-/// scalars, dynamic sizes and the workspace together.
-#define POSENC_MAX_ARGUMENTS 32
+/// scalars, dynamic sizes and the workspace together. A decoder has four caches
+/// a layer: those before and after the call, of keys and values.
+#define POSENC_MAX_ARGUMENTS 512
 
 /// The largest rank of a tensor.
 #define POSENC_MAX_RANK 32
