@@ -191,6 +191,11 @@ static bool shouldRunPass(StringRef pass, llvm::Any ir) {
   // registers already.
   if (pass == "LoopLoadEliminationPass")
     return false;
+  // Notes which functions indirect calls may call. Its time grows with more than
+  // the square of the arguments, and kernels call only the host's loop by a
+  // pointer.
+  if (pass == "CalledValuePropagationPass")
+    return false;
   // Unrolling by LLVM makes rotations up to 1.25 times as fast. Large functions
   // are attention, whose tiles are unrolled already: there it takes a third of
   // the compile time, and masked tiles are up to 1.14 times as fast without it
