@@ -67,8 +67,9 @@ MODELS = {
 }
 PRECISIONS = ("int4", "fp16", "fp32")
 TOLERANCES = {"int4": 1e-4, "fp16": 1e-2, "fp32": 1e-4}
-# Parts of the messages of models that are known to be refused.
-KNOWN = ("MoE '", "QMoE '")
+# Parts of the messages of models that are known to be refused, and of the builder's for
+# those that it cannot make of random weights.
+KNOWN = ("MoE '", "QMoE '", "Original GPT-OSS MXFP4 tensor")
 
 
 def save_source(name, folder):
