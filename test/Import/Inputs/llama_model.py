@@ -56,6 +56,8 @@ class _Weights:
         self.location = os.path.basename(path)
         self.random = np.random.default_rng(seed)
         self.initializers = []
+        # The position and the shape of each array.
+        self.places = {}
 
     def add(self, name, array):
         # The alignment that ONNX's own tools write.
@@ -63,6 +65,7 @@ class _Weights:
         self.initializers.append(tensor(name, "f32", array.shape, external={
             "location": self.location, "offset": str(self.file.tell()),
             "length": str(array.nbytes)}))
+        self.places[name] = self.file.tell(), array.shape
         array.tofile(self.file)
         return name
 
@@ -76,6 +79,7 @@ class _Weights:
 
 
 def write_llama(path, config, seed=0):
+    """Writes a model. Returns the places of its weights for read_weights()."""
     weights = _Weights(f"{path}.data", seed)
     nodes, outputs = [], {}
     inputs = {"input_ids": ("i64", [1, "tokens"]), "attention_mask": ("i64", [1, "total"])}
@@ -143,3 +147,11 @@ def write_llama(path, config, seed=0):
     write(path, nodes, inputs, {"logits": ("f32", [1, "tokens", config.vocabulary]), **outputs},
           weights.initializers + one, opset=21)
     weights.file.close()
+    return weights.places
+
+
+def read_weights(path, places):
+    """Returns the arrays that write_llama wrote, by name."""
+    return {name: np.fromfile(f"{path}.data", np.float32, int(np.prod(shape)),
+                              offset=offset).reshape(shape)
+            for name, (offset, shape) in places.items()}
