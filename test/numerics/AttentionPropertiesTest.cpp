@@ -436,6 +436,82 @@ TEST(AttentionPropertiesTest, RaggedSequencesMatchSingleOnes) {
 
 /// Scores from -1e4 to 1e4: exponentials neither overflow nor are all zero, in
 /// rising and in falling order of scores.
+/// Copies `count` tokens from `first` on of an array with one sequence.
+runtime::Array slice(const runtime::Array &array, int64_t first,
+                     int64_t count) {
+  std::vector<int64_t> shape = array.shape();
+  shape[1] = count;
+  runtime::Array part = makeRandom(array.dtype(), shape, 1);
+  size_t bytes = posenc_dtype_size(array.dtype()) * shape[2] * shape[3];
+  std::memcpy(part.data(), array.dataAs<char>() + first * bytes, count * bytes);
+  return part;
+}
+
+/// The bits of a query with AMX do not depend on the queries of its tile or on
+/// how queries are divided among calls, nor on keys that it does not see.
+TEST(AttentionPropertiesTest, TileStepsDoNotDependOnOtherRows) {
+  constexpr int64_t queries = 100, keys = 250, chunk = 37, row = 70;
+  constexpr posenc_dtype dtype = POSENC_BF16;
+  Text plain;
+  plain.dtype = dtype;
+  plain.flags = "causal scale = 3.0";
+  Text window = plain, masked = plain, sinks = plain;
+  window.flags += " window_left = 40";
+  masked.arguments = ", %x: tensor<1x1x1x?xf32>";
+  masked.groups = " mask(%x : tensor<1x1x1x?xf32>)";
+  sinks.arguments = ", %x: tensor<4xf32>";
+  sinks.groups = " sinks(%x : tensor<4xf32>)";
+  runtime::Array mask = makeRandom(POSENC_F32, {1, 1, 1, keys}, 4);
+  runtime::Array sink = makeRandom(POSENC_F32, {4}, 5);
+  for (auto [text, extra] :
+       {std::pair<Text, const runtime::Array *>(plain, nullptr),
+        {window, nullptr},
+        {masked, &mask},
+        {sinks, &sink}}) {
+    SCOPED_TRACE(text.flags + text.groups);
+    Kernel kernel(getModule(text), Route::BF16Tiles);
+    runtime::Array q = makeRandom(dtype, getShape(1, queries, kHeads), 1);
+    runtime::Array k = makeRandom(dtype, getShape(1, keys, kKeyHeads), 2);
+    runtime::Array v = makeRandom(dtype, getShape(1, keys, kKeyHeads), 3);
+    auto call = [&, extra = extra](const runtime::Array &some) {
+      std::vector<posenc_value> inputs{some.value(), k.value(), v.value()};
+      if (extra)
+        inputs.push_back(extra->value());
+      return std::move(kernel.call("f", inputs)[0]);
+    };
+    runtime::Array all = call(q);
+    expectSameBits(call(slice(q, queries - chunk, chunk)),
+                   slice(all, queries - chunk, chunk), "chunk");
+    // Other queries whose scores raise the offsets of their rows.
+    runtime::Array others =
+        make(dtype, q.shape(), [](int64_t, int64_t t, int64_t h, int64_t d) {
+          return 20 * std::sin(double(7 * t + 3 * h + d));
+        });
+    size_t bytes = posenc_dtype_size(dtype) * kHeads * kDim;
+    std::memcpy(others.dataAs<char>() + row * bytes,
+                q.dataAs<char>() + row * bytes, bytes);
+    expectSameBits(slice(call(others), row, 1), slice(all, row, 1),
+                   "other queries");
+    // Control: the bits of another row change.
+    EXPECT_NE(std::memcmp(slice(call(others), row + 1, 1).data(),
+                          slice(all, row + 1, 1).data(), bytes),
+              0);
+    // The last token is seen by the last query only.
+    for (runtime::Array *tensor : {&k, &v})
+      for (int64_t i = 1; i <= kKeyHeads * kDim; ++i)
+        reference::storeBits(
+            getReferenceType(dtype), tensor->data(), tensor->numElements() - i,
+            reference::encode(getReferenceType(dtype),
+                              i % 2 ? std::nan("") : HUGE_VAL));
+    runtime::Array spoiled = call(q);
+    expectSameBits(slice(spoiled, 0, queries - 1), slice(all, 0, queries - 1),
+                   "unseen NaN");
+    EXPECT_NE(std::memcmp(slice(spoiled, queries - 1, 1).data(),
+                          slice(all, queries - 1, 1).data(), bytes),
+              0);
+  }
+}
+
 TEST(AttentionPropertiesTest, LargeScoresDoNotOverflow) {
   constexpr int64_t keys = 211;
   for (Route route : {Route::Direct, Route::Linalg})

@@ -44,24 +44,23 @@ static Value getPosition(ImplicitLocOpBuilder &builder, const TileStep &step,
 static Value emitIsSeen(ImplicitLocOpBuilder &builder,
                         const AttentionCode &code, const TileStep &step,
                         Value row, int64_t firstLane) {
-  PositionMask mask(code.op);
-  Value position = getPosition(builder, step, row);
-  auto getLimit = [&](Value key) {
-    return createRowLimit(builder, code, subIndex(builder, key, step.firstKey));
-  };
-  Value end = getLimit(mask.emitEndKey(builder, position, step.numKeys));
+  Value own = subIndex(builder, getPosition(builder, step, row), step.firstKey);
+  Value end = createRowLimit(builder, code,
+                             subIndex(builder, step.numKeys, step.firstKey));
+  ElementwiseBuilder b(builder, builder.getLoc(), end);
+  VisibleKeys visible = PositionMask(code.op).emitVisibleKeys(
+      b,
+      [&](int64_t offset) {
+        return createRowLimit(builder, code, addIndex(builder, own, offset));
+      },
+      end);
   auto numbers = llvm::to_vector(llvm::map_range(
       llvm::seq<int32_t>(code.tiles.lanes),
       [&](int32_t lane) -> int32_t { return firstLane + lane; }));
   Value keys = arith::ConstantOp::create(
       builder, DenseElementsAttr::get(cast<ShapedType>(end.getType()),
                                       ArrayRef(numbers)));
-  ElementwiseBuilder b(builder, builder.getLoc(), keys);
-  Value isSeen = b.compare(arith::CmpIPredicate::slt, keys, end);
-  if (!mask.getLeft())
-    return isSeen;
-  Value first = getLimit(mask.emitFirstKey(builder, position));
-  return b.andi(isSeen, b.compare(arith::CmpIPredicate::sge, keys, first));
+  return emitIsVisible(b, keys, visible);
 }
 
 /// Returns the mask operand's elements for 16 keys of a row. `exist`: whether
