@@ -212,11 +212,11 @@ static std::string nameHeadSize(const json::Value &config, const ModelRow &row,
 
 static int64_t fromFraction(ConfigReader &reader, const json::Value &config,
                             const ModelRow &row, HeadSize head,
-                            const Field<double> &partial) {
+                            const Field<double> &partial, double absent) {
   if (partial.bad())
     return 0;
   int64_t size = head.size;
-  double fraction = partial.value.value_or(row.defaultPartial);
+  double fraction = partial.value.value_or(absent);
   if (!(fraction > 0 && fraction <= 1)) {
     reader.error(partial.at(), "'" + partial.name() +
                                    "' must be greater than 0 and at most 1, "
@@ -304,11 +304,13 @@ posenc::frontend::readRotaryDim(ConfigReader &reader, const json::Value &config,
                        " is used, but the rotary code of '" + row.type +
                        "' in transformers rotates whole heads");
   }
+  bool hasDictionary = llvm::any_of(dicts, [](auto *dict) { return dict; });
+  double absent = row.isPartialAlone && hasDictionary ? 1 : row.defaultPartial;
   Field<int64_t> direct = reader.count(keyRefs(config, keys.rotaryDim));
   if (direct.bad())
     return 0;
   if (!direct.given() && !row.defaultRotaryDim)
-    return fromFraction(reader, config, row, head, partial);
+    return fromFraction(reader, config, row, head, partial, absent);
 
   // In these models, null means frequencies over the whole embedding, which has
   // more channels than a head.
@@ -331,7 +333,7 @@ posenc::frontend::readRotaryDim(ConfigReader &reader, const json::Value &config,
     return 0;
   }
   if (size && partial.value &&
-      fromFraction(reader, config, row, head, partial) != dim)
+      fromFraction(reader, config, row, head, partial, absent) != dim)
     reader.error(partial.at(), "'" + partial.name() + "' and '" + key +
                                    "' give different rotary dimensions");
   return dim;

@@ -116,7 +116,7 @@ private:
   llvm::SmallVector<KeyRef, 4> slidingThetaKeys() const;
   bool hasSlidingKey() const;
   std::optional<double> readSlidingTheta();
-  void setDefaultScaling(LayerRotation &rotation) const;
+  void setDefaults(LayerRotation &rotation) const;
   void readDefaults(std::vector<std::string> types);
   bool areAllLayersFull() const;
   bool hasBothLayerTypes() const;
@@ -212,15 +212,13 @@ std::optional<double> RotationReader::readSlidingTheta() {
   return own.value.value_or(row.slidingTheta);
 }
 
-/// Sets the scaling of a config without a dictionary, and the base that comes
-/// with it.
-void RotationReader::setDefaultScaling(LayerRotation &rotation) const {
-  if (row.defaultScaling.empty())
-    return;
-  rotation.scaling = llvm::cast<Scaling>(
-      mlir::parseAttribute(row.defaultScaling, reader.getContext()));
-  if (row.scaledTheta != 0)
-    rotation.theta = row.scaledTheta;
+/// Sets the scaling and the base of a config without a dictionary.
+void RotationReader::setDefaults(LayerRotation &rotation) const {
+  if (!row.defaultScaling.empty())
+    rotation.scaling = llvm::cast<Scaling>(
+        mlir::parseAttribute(row.defaultScaling, reader.getContext()));
+  if (row.aloneTheta != 0)
+    rotation.theta = row.aloneTheta;
 }
 
 /// Whether the pattern 1 makes all layers full-attention layers. It applies
@@ -273,7 +271,7 @@ void RotationReader::readSliding(std::vector<std::string> types) {
                         result.rotaryDim};
   std::optional<double> theta = readSlidingTheta();
   sliding.theta = theta.value_or(sliding.theta);
-  if (theta || row.slidingUnscaled)
+  if ((theta && !row.slidingScaled) || row.slidingUnscaled)
     sliding.scaling = nullptr;
   if (types.empty() && !areAllLayersFull())
     types = {kSlidingLayers.str(), kFullLayers.str()};
@@ -425,7 +423,7 @@ void RotationReader::read() {
   }
   LayerRotation rotation{"", row.defaultTheta, {}};
   if (!dicts.main && !dicts.broken)
-    setDefaultScaling(rotation);
+    setDefaults(rotation);
   if (!row.thetaFactorKey.empty()) {
     Field<double> factor =
         reader.divisor(reader.number(config, row.thetaFactorKey));

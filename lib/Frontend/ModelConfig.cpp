@@ -372,6 +372,7 @@ void ModelReader::read(ModelConfig &result) {
   if (!findRow() || !rotates())
     return;
   reportRequired();
+  reportUnreadKeys(reader, *config, *row);
   Layers layers = readLayers(reader, *config, *row);
   std::vector<LayerSet> sets = divideLayers(reader, *config, layers);
   if (sets.empty()) {

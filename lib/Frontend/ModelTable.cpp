@@ -224,11 +224,11 @@ static constexpr ModelRow models[] = {
     row("mimi_encoder").slides(250),
     row("nemotron-nas").readsPartialFactor(),
     row("nemotron3_5_transcribe_asr_audio")
-        .partial(0.5)
+        .partialAlone(0.5)
         .bidirectional()
         .unsupportedAttention(),
     row("nemotron3_5_transcribe_word_timestamp")
-        .partial(0.5)
+        .partialAlone(0.5)
         .bidirectional()
         .unsupportedAttention()
         .unsupportedNorms(layerNorms),
@@ -393,11 +393,13 @@ static constexpr ModelRow models[] = {
     row("modernbert", modernBertKeys)
         .theta(160000)
         .ownSlidingTheta(1e4)
+        .scaledSliding()
         .slidesBothWays(128, 3)
         .firstIsFull(),
     row("modernbert-decoder", modernBertKeys)
         .theta(160000)
         .ownSlidingTheta(1e4)
+        .scaledSliding()
         .slides(128, 3)
         .firstIsFull()
         .halfWindow(),
@@ -501,7 +503,7 @@ static constexpr ModelRow models[] = {
     row("mimo_v2_flash")
         .theta(5e6)
         .ownSlidingTheta(1e4)
-        .partial(0.334)
+        .partialAlone(0.334)
         .keyHeads(4)
         .headDim(192)
         .slidingKeyHeadsTimes(2)
@@ -527,7 +529,7 @@ static constexpr ModelRow models[] = {
         .layerThetas(LayerBases::Zeros)
         .needs("layer_rope_theta", "layer_types"),
     row("muse_spark_text")
-        .theta(5e5)
+        .thetaAlone(5e5)
         .keyHeads(16)
         .headDim(64)
         .slides(2048)
@@ -747,6 +749,7 @@ static constexpr ModelRow models[] = {
         .unsupportedNorms(latentNorms),
     indexed("dots3_note_text")
         .interleaved()
+        .theta(8e7)
         .needs("rope_parameters", "per_layer_config"),
     indexed("hy_v4"),
     indexed("hy_v4_vl_text").interleaved().interleavedSections({12, 10, 10}),

@@ -174,6 +174,9 @@ struct ModelRow {
   bool isInterleaved = false;
   double defaultTheta = 10000;
   double defaultPartial = 1;
+  /// The default fraction is that of configs without a dictionary of the
+  /// rotation. Beside one, whole heads rotate by default.
+  bool isPartialAlone = false;
   int64_t defaultHeads = 0;    // 0: must be given
   int64_t defaultKeyHeads = 0; // 0: the number of query heads
   int64_t defaultHidden = 0;   // 0: must be given if it is needed
@@ -192,6 +195,8 @@ struct ModelRow {
   double slidingTheta = 0;
   /// The scaling does not apply to sliding layers.
   bool slidingUnscaled = false;
+  /// The scaling applies to sliding layers, although they have their own base.
+  bool slidingScaled = false;
   /// The boolean key that overrides `isInterleaved`, or empty.
   llvm::StringLiteral interleaveKey = "";
   /// The key of a factor of the default base, or empty.
@@ -203,8 +208,8 @@ struct ModelRow {
   /// The text of the attribute that scales the frequencies of a config without
   /// a dictionary of the rotation, or empty.
   llvm::StringLiteral defaultScaling = "";
-  /// The base that comes with it; 0 for that of the row.
-  double scaledTheta = 0;
+  /// The base of a config without a dictionary; 0 for that of the row.
+  double aloneTheta = 0;
   AttentionRow attention;
   /// The `position_embedding_type` with which the model rotates; empty if it
   /// always rotates.
@@ -259,6 +264,10 @@ struct ModelRow {
     return readsPartialFactor().with(
         [=](ModelRow &row) { row.defaultPartial = value; });
   }
+  constexpr ModelRow partialAlone(double value) const {
+    return partial(value).with(
+        [](ModelRow &row) { row.isPartialAlone = true; });
+  }
   constexpr ModelRow heads(int64_t queries, int64_t keys) const {
     return with([=](ModelRow &row) {
       row.defaultHeads = queries;
@@ -287,14 +296,17 @@ struct ModelRow {
   constexpr ModelRow readsPartialFactor() const {
     return with([](ModelRow &row) { row.readsPartial = true; });
   }
+  /// Sets the base of configs without a dictionary, if that is not the base of
+  /// the row.
+  constexpr ModelRow thetaAlone(double value) const {
+    return with([=](ModelRow &row) { row.aloneTheta = value; });
+  }
   /// Sets the default scaling, and the base that comes with it if that is not
   /// the base of the row.
   constexpr ModelRow scales(llvm::StringLiteral scaling,
                             double theta = 0) const {
-    return with([=](ModelRow &row) {
-      row.defaultScaling = scaling;
-      row.scaledTheta = theta;
-    });
+    return thetaAlone(theta).with(
+        [=](ModelRow &row) { row.defaultScaling = scaling; });
   }
   constexpr ModelRow hidden(int64_t value) const {
     return with([=](ModelRow &row) { row.defaultHidden = value; });
@@ -310,6 +322,9 @@ struct ModelRow {
   }
   constexpr ModelRow unscaledSliding() const {
     return with([](ModelRow &row) { row.slidingUnscaled = true; });
+  }
+  constexpr ModelRow scaledSliding() const {
+    return with([](ModelRow &row) { row.slidingScaled = true; });
   }
   constexpr ModelRow unsupportedAttention() const {
     return with([](ModelRow &row) { row.attention.isSupported = false; });

@@ -58,10 +58,14 @@ static constexpr Types otherBase = {"gpt_neox", "gpt_neox_japanese",
 static constexpr Types localFrequency = {"gemma3", "gemma3_text", "gemma3n",
                                          "gemma3n_text", "t5gemma2_text"};
 static constexpr Types localTheta = {"modernbert", "modernbert-decoder"};
-static constexpr Types windowTheta = {"dots3_note_text", "mimo_v2_flash"};
+static constexpr Types windowTheta = {"dots3_note_text"};
 static constexpr Types unscaled = {"dinov3_vit", "esm", "sapiens2"};
 static constexpr Types unscaledByOldKey = {"cohere2_moe", "dinov3_vit", "esm",
                                            "sapiens2"};
+// Types whose code reads rope_parameters only with layer types.
+static constexpr Types byLayerType = {"gemma3",       "gemma3_text", "gemma3n",
+                                      "gemma3n_text", "olmo3",       "step3p5",
+                                      "t5gemma2_text"};
 static constexpr Types wholeHeads = {"minimax"};
 static constexpr Types prefixed = {"hrm_text", "mpt"};
 static constexpr Types hyV4 = {"hy_v4", "hy_v4_vl_text"};
@@ -199,7 +203,8 @@ static constexpr PositionKey rows[] = {
     key("rope_parameters", "holds the base and the scaling of the frequencies")
         .unless(kEmpty)
         .read()
-        .ignoredBy(unscaled),
+        .ignoredBy(unscaled)
+        .ignoredFlatBy(byLayerType),
     key("max_position_embeddings",
         "is the length from which dynamic and longrope scale, if no other is "
         "given")

@@ -41,14 +41,25 @@ bool PositionKey::isReadBy(const ModelRow &row) const {
                           : llvm::is_contained(readTypes, row.type);
 }
 
+/// Returns a dictionary of the rotation; null if there is none, or an empty
+/// one.
+static const json::Value *findDictionary(const json::Value &config,
+                                         StringRef name) {
+  const json::Member *member = ConfigReader::given(config, name);
+  bool isGiven =
+      member && member->value.isObject() && !member->value.members().empty();
+  return isGiven ? &member->value : nullptr;
+}
+
 bool PositionKey::isReadByModel(const ModelRow &row,
-                                const RopeDictionaries &dicts) const {
-  if (row.type.empty())
-    return true;
-  bool isAlone = !dicts.main && dicts.layers.empty();
+                                const json::Value &config) const {
+  const json::Value *dict = findDictionary(config, "rope_parameters");
+  bool isAlone = !dict && !findDictionary(config, "rope_scaling");
   return (knownTypes.empty() || llvm::is_contained(knownTypes, row.type)) &&
          !llvm::is_contained(ignoringTypes, row.type) &&
-         !(isAlone && llvm::is_contained(ignoringAloneTypes, row.type));
+         !(isAlone && llvm::is_contained(ignoringAloneTypes, row.type)) &&
+         !(dict && !isPerLayerType(*dict) &&
+           llvm::is_contained(ignoringFlatTypes, row.type));
 }
 
 bool PositionKey::isNeutral(const json::Value &object,
@@ -144,35 +155,42 @@ static bool reportKey(ConfigReader &reader, const json::Member &member,
   return true;
 }
 
-/// Whether the base that a key gives is the one that the model has without it.
-static bool isDefaultBase(const PositionKey &key, const json::Value &value,
-                          const ModelRow &row) {
-  if (!value.isNumber())
+/// Whether the value of a key, a number or a dictionary, gives a rotation that
+/// the model does not have without it. Others are errors elsewhere.
+static bool changesRotation(StringRef key, const json::Value &value,
+                            const ModelRow &row) {
+  double base = row.aloneTheta != 0 ? row.aloneTheta : row.defaultTheta;
+  if (value.isNumber())
+    return value.number() != (key == "rope_theta" ? base : row.slidingTheta);
+  if (!value.isObject())
     return false;
-  if (key.name == "rope_theta")
-    return value.number() ==
-           (row.scaledTheta != 0 ? row.scaledTheta : row.defaultTheta);
-  return !key.knownTypes.empty() && value.number() == row.slidingTheta;
+  for (StringRef name : {"rope_type", "type"})
+    if (const json::Member *type = ConfigReader::given(value, name))
+      if (!type->value.isString() || type->value.string() != "default")
+        return true;
+  const json::Member *own = ConfigReader::given(value, "rope_theta");
+  return own && own->value.isNumber() && own->value.number() != base;
 }
 
-/// Warns of a dictionary or number that is used although the model's own code
-/// is not known to read it.
-static void reportUnreadByModel(ConfigReader &reader, const json::Value &config,
-                                const json::Member &member, const ModelRow &row,
-                                const PositionKey &key) {
-  const json::Member *type =
-      member.value.isObject() ? member.value.find("rope_type") : nullptr;
-  if (member.value.isObject() && !type)
-    type = member.value.find("type");
-  bool scales =
-      type && !(type->value.isString() && type->value.string() == "default");
-  if (key.isNeutral(config, member.value) ||
-      (member.value.isObject() ? !scales : !member.value.isNumber()) ||
-      isDefaultBase(key, member.value, row))
+void posenc::frontend::reportUnreadKeys(ConfigReader &reader,
+                                        const json::Value &config,
+                                        const ModelRow &row) {
+  // The code of unknown types may read all keys.
+  if (row.type.empty())
     return;
-  reader.warning(member.value, "'" + key.name +
-                                   "' is used, but the rotary code of '" +
-                                   row.type + "' is not known to read it");
+  for (const json::Member &member : config.members()) {
+    const PositionKey *key = findKey(member.name(), /*isOfDictionary=*/false);
+    if (!key || !key->isReadBy(row) || key->isReadByModel(row, config) ||
+        !changesRotation(key->name, member.value, row))
+      continue;
+    bool readsTypes = llvm::is_contained(key->ignoringFlatTypes, row.type);
+    reader.warning(member.value,
+                   "'" + key->name + "' is read, but the rotary code of '" +
+                       row.type + "' in transformers " +
+                       (readsTypes ? "reads only a dictionary for each layer "
+                                     "type"
+                                   : "is not known to read it"));
+  }
 }
 
 static bool reportMembers(ConfigReader &reader, const json::Value &object,
@@ -226,11 +244,6 @@ bool posenc::frontend::reportPositionKeys(ConfigReader &reader,
                                           const json::Value &config,
                                           const ModelRow &row,
                                           const RopeDictionaries &dicts) {
-  for (const json::Member &member : config.members()) {
-    const PositionKey *key = findKey(member.name(), /*isOfDictionary=*/false);
-    if (key && key->isReadBy(row) && !key->isReadByModel(row, dicts))
-      reportUnreadByModel(reader, config, member, row, *key);
-  }
   if (row.type == "cohere2_moe")
     reportDenseLayers(reader, config);
   bool canContinue =
@@ -273,7 +286,9 @@ static std::string describeReading(const PositionKey &key) {
   };
   std::string unread = list("; read with a warning for ", key.ignoringTypes) +
                        list("; without a dictionary, read with a warning for ",
-                            key.ignoringAloneTypes);
+                            key.ignoringAloneTypes) +
+                       list("; without layer types, read with a warning for ",
+                            key.ignoringFlatTypes);
   if (!key.knownTypes.empty())
     return list("read for ", key.knownTypes) + "; else read with a warning";
   if (key.isRead)
@@ -281,7 +296,7 @@ static std::string describeReading(const PositionKey &key) {
   llvm::SmallVector<StringRef> types;
   for (llvm::ArrayRef<ModelRow> rows : {getModels(), getBiasModels()})
     for (const ModelRow &row : rows)
-      if (key.isReadBy(row))
+      if (key.isReadBy(row) && !llvm::is_contained(key.ignoringTypes, row.type))
         types.push_back(row.type);
   llvm::sort(types);
   std::string result;

@@ -56,6 +56,9 @@ struct PositionKey {
   /// The same for configs without a dictionary of the rotation: the code of
   /// these types has a default dictionary.
   llvm::ArrayRef<llvm::StringLiteral> ignoringAloneTypes;
+  /// The same for a dictionary of all layers: the code of these types reads
+  /// only one for each layer type.
+  llvm::ArrayRef<llvm::StringLiteral> ignoringFlatTypes;
   /// Whether it is an error for all other known types. If not, only for
   /// `refusedTypes`: the code of other types ignores the key, which occurs in
   /// their configs nevertheless.
@@ -106,6 +109,10 @@ struct PositionKey {
   ignoredAloneBy(llvm::ArrayRef<llvm::StringLiteral> types) const {
     return with(&PositionKey::ignoringAloneTypes, types);
   }
+  constexpr PositionKey
+  ignoredFlatBy(llvm::ArrayRef<llvm::StringLiteral> types) const {
+    return with(&PositionKey::ignoringFlatTypes, types);
+  }
   constexpr PositionKey readForUnknown() const {
     return with(&PositionKey::isReadForUnknown, true);
   }
@@ -127,8 +134,9 @@ struct PositionKey {
   /// Whether a model type reads the key. `row` is that of the type; its name
   /// is empty for an unknown one.
   bool isReadBy(const ModelRow &row) const;
-  /// Whether the model's own code is known to read the key as it is read here.
-  bool isReadByModel(const ModelRow &row, const RopeDictionaries &dicts) const;
+  /// Whether the model's own code is known to read the key of a config as it is
+  /// read here.
+  bool isReadByModel(const ModelRow &row, const json::Value &config) const;
   /// Whether the key changes nothing by its value, in an object that has it.
   bool isNeutral(const json::Value &object, const json::Value &value) const;
 };
@@ -142,6 +150,11 @@ bool isPositionKey(llvm::StringRef name);
 /// Whether reportPositionKeys() reports the key in a dictionary of the
 /// rotation, which therefore is not an unknown key of the rope type.
 bool isUnreadDictionaryKey(llvm::StringRef name);
+
+/// Warns of the keys of a config that are read, although the own code of the
+/// model type is not known to read them.
+void reportUnreadKeys(ConfigReader &reader, const json::Value &config,
+                      const ModelRow &row);
 
 /// Reports the keys of a config, and of its dictionaries, that change what the
 /// functions compute and that are not read: as errors for a known type, as

@@ -21,9 +21,7 @@ bool posenc::frontend::isSharedRopeKey(StringRef key) {
          key == kOriginalLengthKey;
 }
 
-/// Whether a dictionary has one dictionary per layer type: some values are
-/// objects, and there is no key of a scaling.
-static bool isPerLayerType(const json::Value &dict) {
+bool posenc::frontend::isPerLayerType(const json::Value &dict) {
   for (StringRef key : {"rope_type", "type", "factor"})
     if (dict.find(key))
       return false;

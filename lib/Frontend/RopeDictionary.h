@@ -39,6 +39,10 @@ struct RopeDictionaries {
   bool broken = false;
 };
 
+/// Whether a dictionary has one dictionary per layer type: some values are
+/// objects, and there is no key of a scaling.
+bool isPerLayerType(const json::Value &dict);
+
 /// Whether a dictionary may have the key beside dictionaries per layer type.
 /// Its value then holds for the types without their own.
 bool isSharedRopeKey(llvm::StringRef key);

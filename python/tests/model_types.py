@@ -102,6 +102,16 @@ def emit(path, kernels: str) -> str:
     return result.stdout
 
 
+def emit_read_keys(path, kernels: str) -> str | None:
+    """Returns the functions of a config as MLIR, unless it has an error or a key that the
+    code of its type does not read."""
+    result = subprocess.run(
+        [find_compiler(), path, "--emit=posenc", "-o", "-", f"--kernels={kernels}"],
+        capture_output=True, text=True, check=False)
+    is_unread = "is read, but the rotary code of" in result.stderr
+    return None if result.returncode or is_unread else result.stdout
+
+
 @dataclass(frozen=True)
 class Heads:
     """The heads of an attention, the scale of its scores to 6 digits, the soft cap, and
@@ -267,7 +277,15 @@ def make_rotary(model) -> torch.nn.Module:
 # Values of keys that differ from all defaults.
 KEY_VALUES = {"rope_theta": 123456.0, "rope_local_base_freq": 54321.0,
               "local_rope_theta": 54321.0, "swa_rope_theta": 54321.0,
-              "rope_scaling": {"rope_type": "linear", "factor": 4.0}, "rotary_dim": 8}
+              "rope_scaling": {"rope_type": "linear", "factor": 4.0},
+              "rope_parameters": {"rope_type": "linear", "factor": 4.0}, "rotary_dim": 8}
+
+
+def change_config(config, key: str) -> dict:
+    """Returns the members of a config with one of KEY_VALUES as its only such key."""
+    members = {name: value for name, value in config.to_dict().items()
+               if name not in KEY_VALUES}
+    return {**members, key: copy.deepcopy(KEY_VALUES[key])}
 
 
 def reads_key(rotary, key: str, completed: dict) -> bool:

@@ -11,6 +11,7 @@ and the heads of its attention those of each layer of the model."""
 
 import dataclasses
 import functools
+import json
 import re
 
 import numpy as np
@@ -271,7 +272,7 @@ def test_read_keys(model_type, readings):
         rotary = models.make_rotary(make_model(model_type))
     except models.NotComparable as error:
         pytest.skip(str(error))
-    own = models.CONFIG_MAPPING.get(model_type) is type(rotary.config)
+    own = models.CONFIG_MAPPING[model_type] is type(rotary.config)
     completed = models.COMPLETED.get(model_type, {}) if own else {}
     completed = {key: value for key, value in completed.items() if key != "rope_parameters"}
     wrong = {}
@@ -286,6 +287,39 @@ def test_read_keys(model_type, readings):
         if reads != readings[key].is_for(model_type):
             wrong[key] = reads
     assert not wrong
+
+
+# Attention rotates by the base of the layer, which the tables do not show; and without
+# the default dictionary, the tables have the size of whole heads.
+OTHER_TABLES = {"granite_swa", "granitemoe_swa", "mistral4"}
+
+
+@pytest.mark.parametrize("model_type", TYPES)
+def test_changed_rotation(model_type, path):
+    """A scaling has the effect that it has in the model, or a diagnostic."""
+    if model_type in OTHER_TABLES:
+        pytest.skip("the tables are not those of the attention")
+    config = models.make_config(model_type).get_text_config()
+    if models.CONFIG_MAPPING[model_type] is not type(config):
+        pytest.skip("a nested config has a type of its own")
+    try:
+        rope = models.emit(path, "rope")
+    except models.NotComparable as error:
+        pytest.skip(str(error))
+    for key in ("rope_scaling", "rope_parameters"):
+        members = models.change_config(config, key)
+        path.write_text(json.dumps(members))
+        module = models.emit_read_keys(path, "sincos")
+        if not module:
+            continue
+        try:
+            changed = type(config)(**members)
+        except Exception:  # Each type has its own.
+            continue
+        try:
+            check_rotations(models.make_model(changed), module, rope)
+        except (models.NotComparable, KeyError, ValueError):
+            continue
 
 
 @pytest.mark.parametrize("model_type", TYPES)

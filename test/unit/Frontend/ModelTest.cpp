@@ -295,6 +295,37 @@ TEST(ModelTest, LayersThatDiffer) {
             "sliding_attention:500000 full_attention:500000/8");
 }
 
+TEST(ModelTest, SlidingLayersOfScaledModels) {
+  // ModernBERT scales both types, although each has its own base.
+  EXPECT_EQ(rotations(R"({"model_type": "modernbert",
+      "num_attention_heads": 12, "hidden_size": 768,
+      "rope_scaling": {"rope_type": "linear", "factor": 4}})"),
+            "sliding_attention:10000/4 full_attention:160000/4");
+  // The sliding layers of Olmo 3 have the default base.
+  EXPECT_EQ(rotations(R"({"model_type": "olmo3", "num_attention_heads": 32,
+      "hidden_size": 4096, "rope_theta": 2e4})"),
+            "sliding_attention:500000 full_attention:20000");
+}
+
+TEST(ModelTest, DefaultsBesideADictionary) {
+  // Without the dictionary, these types have another base or fraction.
+  std::string muse = R"({"model_type": "muse_spark_text", "hidden_size": 512,
+      "num_attention_heads": 16, "num_hidden_layers": 1,
+      "layer_types": ["full_attention"], "layer_rope_theta": [1])",
+              transcriber =
+                  R"({"model_type": "nemotron3_5_transcribe_asr_audio",
+      "hidden_size": 512, "num_attention_heads": 8)",
+              dict = R"(, "rope_parameters": {"rope_type": "default"})";
+  EXPECT_EQ(good(muse + "}").ropeTheta, 5e5);
+  EXPECT_EQ(good(muse + dict + "}").ropeTheta, 1e4);
+  EXPECT_EQ(good(transcriber + "}").rotaryDim, 32);
+  EXPECT_EQ(good(transcriber + dict + "}").rotaryDim, 64);
+  EXPECT_EQ(
+      good(transcriber + R"(, "partial_rotary_factor": 0.25)" + dict + "}")
+          .rotaryDim,
+      16);
+}
+
 TEST(ModelTest, DictionariesOfLayers) {
   std::string dict = R"("rope_parameters": {
       "full_attention": {"rope_type": "linear", "factor": 8,
