@@ -21,6 +21,7 @@ from ._dtypes import FRAMEWORK_NAMES
 from ._errors import Error
 from ._frameworks import (
     check_memory, find_backend, is_divided, is_dtensor, is_for_jax, is_of_jax, view_arrays)
+from ._sizes import evaluate, find_elements, name_element, read_element
 
 
 # What TVM FFI raises for an argument, and for an error of the kernel.
@@ -169,9 +170,43 @@ class Function:
             if len(value.shape) != rank:
                 raise Error(f"{what} has {len(value.shape)} dimensions, expected "
                             f"{rank}: {describe_shape(argument)}") from None
+            for dim, size in enumerate(argument["shape"]):
+                if isinstance(size, int) and value.shape[dim] != size:
+                    raise Error(f"{self.name}: dimension {dim} of {argument['name']} is "
+                                f"{value.shape[dim]}, expected {size}") from None
         if isinstance(error, Error):
             raise error
+        self.refuse_negative_sizes(inputs)
         raise Error(f"{self.name}: cannot allocate the results: {error}") from None
+
+    def refuse_negative_sizes(self, inputs):
+        """Raises an error for a dimension of a result that the inputs make negative, or
+        that is an element of another type than an integer."""
+        elements = find_elements(size for output in self.outputs
+                                 for size in output["shape"])
+        sizes = {}
+        for value, argument in zip(inputs, self.inputs):
+            name = argument["name"]
+            if argument["kind"] != "tensor":
+                sizes[name] = value
+                continue
+            for dim, size in enumerate(argument["shape"]):
+                sizes.setdefault(size, value.shape[dim])
+            if name in elements:
+                try:
+                    sizes[name_element(name)] = read_element(value)
+                except TypeError:
+                    raise Error(f"{self.name}: {name} has elements of {value.dtype}, "
+                                f"expected {FRAMEWORK_NAMES[argument['dtype']]}") from None
+        for output in self.outputs:
+            for dim, size in enumerate(output["shape"]):
+                try:
+                    number = evaluate(size, sizes)
+                except ArithmeticError:
+                    continue
+                if number < 0:
+                    raise Error(f"{self.name}: dimension {dim} of {output['name']}, {size}, "
+                                f"is {number}, expected at least 0") from None
 
     def call_views(self, arguments, out):
         """Calls with views of arrays of NumPy that TVM FFI would not pass. Returns

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import ctypes
 import keyword
-import operator
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +31,7 @@ from ._errors import Error
 from ._frameworks import NUMPY, backends, find_backend, widen
 from ._functions import FAILURES, Function, describe_shape
 from ._once import once
-from ._sizes import name_element, translate
+from ._sizes import name_element, read_element, translate
 
 
 def _write_doc(function: dict) -> str:
@@ -57,11 +56,6 @@ _GLOBALS = {"Array", "_backends", "_find", "_numpy", "_function", "_call", "_fai
             "_workspace", "_empty", "_uint8", "_widen", "_element"}
 _BUILTINS = {"type", "min", "max", "int", "float", "tuple", "Exception", "TypeError",
              "ValueError", "AttributeError", "IndexError"}
-
-
-def read_element(array) -> int:
-    """Returns the only element of an array of integers."""
-    return operator.index(array.item())
 
 
 class Names:
@@ -265,7 +259,8 @@ def _make(function: dict, identifier: str, code, spec: str | None,
     support = Function(function, call, spec, compile_for_device)
     scope: dict[str, Any] = {
         "Array": Array, "_backends": backends, "_find": find_backend, "_numpy": NUMPY,
-        "_widen": widen, "_element": read_element, "_function": support, "_call": call, "_failures": FAILURES}
+        "_widen": widen, "_element": read_element, "_function": support, "_call": call,
+        "_failures": FAILURES}
     if on_cuda:
         from ._cuda import find_cuda_backend
 

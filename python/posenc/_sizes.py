@@ -107,6 +107,11 @@ def name_element(argument: str) -> str:
     return f"{argument}[0]"
 
 
+def read_element(array) -> int:
+    """Returns the only element of an array of integers."""
+    return operator.index(array.item())
+
+
 def find_elements(sizes: Iterable[int | str]) -> list[str]:
     """Returns the names of the tensors whose only element some of the sizes depend on."""
     names = [token[:-3] for size in sizes for token in _TOKEN.findall(str(size))

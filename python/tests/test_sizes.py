@@ -82,10 +82,47 @@ def test_results_with_sizes_of_elements(kernels):
     for total in (2**61, 2**62, 2**63 - 1):
         with pytest.raises(posenc.Error, match="grow: "):
             grow(x, np.array([total]))
-    with pytest.raises(posenc.Error, match="dimension 0 of t is 2|size 1"):
-        grow(x, np.array([5, 6]))
-    with pytest.raises(posenc.Error, match="t"):
+    for count in (0, 2):
+        with pytest.raises(posenc.Error, match=f"dimension 0 of t is {count}, expected 1"):
+            grow(x, np.zeros(count, np.int64))
+    with pytest.raises(posenc.Error, match="t has elements of float64, expected int64"):
         grow(x, np.array([5.0]))
+
+
+def test_negative_sizes_of_elements():
+    function = posenc.compile("""
+func.func @repeat(%t: tensor<1xi64>, %u: tensor<i32>) -> tensor<?x?xf32> {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1.0 : f32
+  %first = tensor.extract %t[%c0] : tensor<1xi64>
+  %second = tensor.extract %u[] : tensor<i32>
+  %wide = arith.extsi %second : i32 to i64
+  %sum = arith.addi %first, %wide : i64
+  %rows = arith.index_cast %sum : i64 to index
+  %columns = arith.index_cast %wide : i64 to index
+  %r = tensor.splat %one[%rows, %columns] : tensor<?x?xf32>
+  return %r : tensor<?x?xf32>
+}
+""", opt_level=0).repeat
+
+    def call(first, second):
+        return function(np.array([first]), np.array(second, np.int32))
+
+    for first, second in ((3, 2), (-2, 2), (-3, 5), (5, 0)):
+        assert np.array_equal(call(first, second), np.ones((first + second, second)))
+    for first, second, message in (
+            (-5, 2, r"dimension 0 of out0, \(t\[0\] \+ u\[0\]\), is -3, expected at least 0"),
+            (5, -2, r"dimension 1 of out0, u\[0\], is -2, expected at least 0"),
+            (2**63 - 1, 2, "cannot allocate the results"),
+            (2**62, 4, "cannot allocate the results")):
+        with pytest.raises(posenc.Error, match=f"repeat: {message}"):
+            call(first, second)
+    # The library says the same of results that callers allocate.
+    out = np.empty((2, 2), np.float32)
+    with pytest.raises(posenc.Error, match="repeat: "):
+        function(np.array([-5]), np.array(2, np.int32), out=out)
+    with pytest.raises(posenc.Error, match="repeat: sizes .* beyond 63 bits"):
+        function(np.array([2**63 - 1]), np.array(2, np.int32), out=out)
 
 
 def test_graphs_of_torch_with_sizes_of_elements(kernels):

@@ -87,9 +87,10 @@ static int evaluateTerm(const struct Call *call, const struct Term *term,
   case kRemainder:
     if (b <= 0)
       return 0;
-    *result = a / b - (a % b < 0);
-    if (term->kind == kRemainder)
-      *result = a - *result * b;
+    if (term->kind == kQuotient)
+      *result = a / b - (a % b < 0);
+    else
+      *result = a % b + (a % b < 0 ? b : 0);
     return 1;
   case kMin:
     *result = a < b ? a : b;

@@ -188,8 +188,11 @@ std::optional<int64_t> SizeExpression::evaluate(
       fits = b > 0;
       if (!fits)
         break;
-      int64_t rest = (a % b + b) % b;
-      a = step.action == Action::Remainder ? rest : a / b - (a % b < 0 ? 1 : 0);
+      int64_t rest = a % b;
+      if (step.action == Action::Divide)
+        a = a / b - (rest < 0 ? 1 : 0);
+      else
+        a = rest < 0 ? rest + b : rest;
       break;
     }
     case Action::Min:

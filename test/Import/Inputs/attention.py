@@ -177,6 +177,41 @@ for source, values in (("input", (-1, -2**31)),
     for value in values:
         call_group(f"grows_{source}", str(value), 1, 7, [6, 3], value, source=source,
                    error="total[0] is" if source == "input" else "wide[0]")
+# Two layers: the caches of one grow to an input, and those of the other to a sum.
+q, k, v, lengths = (floats(2, 1, 64), floats(2, 1, 32), floats(2, 1, 32),
+                    np.array([6, 3], np.int32))
+inputs = {"q": ("f32", ["b", "s", 64]), "k": ("f32", ["b", "s", 32]),
+          "v": ("f32", ["b", "s", 32]), "lengths": ("i32", ["b"]),
+          "total": ("i32", []), "old": ("i64", [1]), "new": ("i64", [1])}
+nodes = [node("Add", ["old", "new"], ["wide"]), node("Cast", ["wide"], ["sum"], to=6)]
+for layer, total in enumerate(("total", "sum")):
+    for name in ("pk", "pv"):
+        inputs[f"{name}{layer}"] = ("f32", ["b", 2, f"past{layer}", 16])
+    nodes.append(node("GroupQueryAttention",
+                      ["q", "k", "v", f"pk{layer}", f"pv{layer}", "lengths", total],
+                      [f"y{layer}", f"nk{layer}", f"nv{layer}"], "com.microsoft", **HEADS))
+compile_model("layers", nodes, inputs,
+              [f"{name}{layer}" for layer in (0, 1) for name in ("y", "nk", "nv")])
+for rows in ((7, 6), (6, 9), (0, 0)):
+    pasts = [[floats(2, 2, past, 16) for _ in range(2)] for past in rows]
+    prompt = rows == (0, 0)
+    if prompt:
+        lengths = np.array([0, 0], np.int32)
+    total = 1 if prompt else 7
+    for old in (total - 1, total + 2, 2**63 - 1, 2**31, -3):
+        data = [q, k, v, lengths, np.array(total, np.int32), np.array([old]), np.array([1]),
+                *pasts[0], *pasts[1]]
+        error = "undefined for these inputs" if old == 2**63 - 1 else "old[0] +"
+        # Rows beyond the keys are 0.
+        results = [group_query(q, k, v, *past, lengths, total) for past in pasts]
+        if old == total + 2 and not prompt:
+            results[1] = (results[1][0], *(
+                np.pad(cache, ((0, 0), (0, 0), (0, max(0, old + 1 - cache.shape[2])), (0, 0)))
+                for cache in results[1][1:]))
+        if old == total + 2 and prompt:
+            continue  # The second layer would not take the call as the first one.
+        call("layers", f"{rows} rows, {old}", data,
+             sum(results, ()) if 0 <= old < 100 else error)
 how = {"source": "input", "causal": False, "clears": False}
 write_group("place", present="past", source="input", causal=0)
 call_group("place", "a buffer", 1, 16, [6, 3], 7, **how)

@@ -37,8 +37,8 @@ static void checkRefused(const char *message) {
   ++numRefused;
 }
 
-/* Calls `grow` with n elements, the given total and a result of `rows` elements.
- * Returns the code. */
+/* Calls `grow` with n elements, the given total and a result of `rows`
+ * elements. Returns the code. */
 static int32_t callGrow(int64_t n, int64_t total, int64_t rows) {
   char message[128] = "";
   DLTensor tensors[3];
@@ -58,8 +58,8 @@ static int32_t callGrow(int64_t n, int64_t total, int64_t rows) {
 }
 
 static void grow(void) {
-  static const int64_t huge[] = {INT64_MAX, (int64_t)1 << 62,
-                                 (int64_t)1 << 61, (int64_t)1 << 31};
+  static const int64_t huge[] = {INT64_MAX, (int64_t)1 << 62, (int64_t)1 << 61,
+                                 (int64_t)1 << 31};
   int64_t total, i;
   for (i = 0; i < kRoom; ++i)
     x[i] = (float)(i + 1);
@@ -159,10 +159,101 @@ static void computed(void) {
   }
 }
 
+/* Calls `pair` with both elements and a result of `rows` x `columns`. Returns
+ * the code. */
+static int32_t callPair(int64_t t, int64_t u, int64_t rows, int64_t columns) {
+  char message[128] = "";
+  DLTensor tensors[3];
+  int32_t code;
+  int64_t other = u;
+  wide = t;
+  outShape[0] = rows;
+  outShape[1] = columns;
+  tensors[0] = makeTensor(&wide, kInt, 64, 1, oneShape, NULL);
+  tensors[1] = makeTensor(&other, kInt, 64, 0, NULL, NULL);
+  tensors[2] = makeTensor(out, kFloat, 32, 2, outShape, NULL);
+  clear();
+  code = elements_pair_dl(&tensors[0], &tensors[1], &tensors[2], message,
+                          sizeof(message));
+  if (code)
+    checkRefused(message);
+  return code;
+}
+
+/* Two elements, whose sum or product may overflow. */
+static void pair(void) {
+  static const int64_t values[] = {
+      0, 1, -1, INT64_MAX, INT64_MIN, (int64_t)1 << 32, (int64_t)1 << 62};
+  int64_t i, j, other;
+  CHECK(callPair(1, 3, 4, 3) == 0);
+  for (i = 0; i < kRoom; ++i)
+    CHECK(out[i] == (i < 12 ? 5 : -1));
+  CHECK(callPair(-2, 3, 1, 3) == 0);
+  CHECK(callPair(-3, 3, 0, 3) == 0);
+  CHECK(callPair(7, 0, 7, 0) == 0);
+  CHECK(callPair(-4, 3, 1, 3));
+  CHECK(callPair(1, -1, 0, 1));
+  CHECK(callPair(INT64_MAX, 1, 1, 1));
+  CHECK(callPair((int64_t)1 << 32, (int64_t)1 << 32, 1, 1));
+  CHECK(callPair(1, 3, 3, 4));
+  /* The plain entry point writes nothing for large sizes, either. */
+  for (i = 0; i < 7; ++i)
+    for (j = 3; j < 7; ++j) {
+      wide = values[i];
+      other = values[j];
+      if (wide == INT64_MIN && other == INT64_MAX)
+        continue; /* The sum is -1: an error of its own. */
+      clear();
+      CHECK(elements_pair(&wide, &other, out));
+      checkRefused("");
+    }
+}
+
+/* Tensors that are not the element which the function expects. */
+static void others(void) {
+  int64_t two[2] = {5, 5}, twoShape[1] = {2};
+  char message[128];
+  DLTensor tensors[3], element;
+  int i;
+  xShape[0] = outShape[0] = 5;
+  element = makeTensor(two, kInt, 64, 1, oneShape, NULL);
+  for (i = 0; i < 6; ++i) {
+    tensors[0] = makeTensor(x, kFloat, 32, 1, xShape, NULL);
+    tensors[1] = element;
+    tensors[2] = makeTensor(out, kFloat, 32, 1, outShape, NULL);
+    switch (i) {
+    case 0:
+      tensors[1].shape = twoShape;
+      break;
+    case 1:
+      tensors[1].dtype.bits = 32;
+      break;
+    case 2:
+      tensors[1].dtype.code = kFloat;
+      break;
+    case 3:
+      tensors[1].byte_offset = 4;
+      break;
+    case 4: /* The address is not that of the CPU's memory. */
+      setDevice(&tensors[1], 2);
+      tensors[1].data = (void *)64;
+      break;
+    default:
+      tensors[1].ndim = 0;
+    }
+    clear();
+    CHECK(elements_grow_dl(&tensors[0], &tensors[1], &tensors[2], message,
+                           sizeof(message)));
+    checkRefused(message);
+  }
+}
+
 int main(void) {
   grow();
   first();
   computed();
+  pair();
+  others();
   printf("%d calls refused\n", numRefused);
   return 0;
 }

@@ -52,3 +52,16 @@ func.func @computed(%t: tensor<1x1xi64>) -> tensor<?x3xf32> {
   %result = tensor.splat %five[%rows] : tensor<?x3xf32>
   return %result : tensor<?x3xf32>
 }
+
+// t + u rows of u elements.
+func.func @pair(%t: tensor<1xi64>, %u: tensor<i64>) -> tensor<?x?xf32> {
+  %c0 = arith.constant 0 : index
+  %five = arith.constant 5.0 : f32
+  %first = tensor.extract %t[%c0] : tensor<1xi64>
+  %second = tensor.extract %u[] : tensor<i64>
+  %sum = arith.addi %first, %second : i64
+  %rows = arith.index_cast %sum : i64 to index
+  %columns = arith.index_cast %second : i64 to index
+  %result = tensor.splat %five[%rows, %columns] : tensor<?x?xf32>
+  return %result : tensor<?x?xf32>
+}
