@@ -342,8 +342,9 @@ func.func @decode_heads(%q: memref<?x16x1x64xf32>, %k: memref<?x8x?x64xf32>, %v:
 // CHECK: } else {
 // CHECK: scf.for %{{.*}} = %c0 to %c3 step %c1 {
 // CHECK: arith.addi %{{.*}}, %{{.*}} : vector<8xi32>
+// CHECK-NEXT: arith.minsi {{.*}} : vector<8xi32>
 // CHECK-NEXT: arith.cmpi {{.*}} : vector<8xi32>
-// CHECK: arith.andi {{.*}} : vector<8xi1>
+// CHECK-NEXT: arith.select {{.*}} : vector<8xi1>
 // CHECK: scf.for %{{.*}} = %c0 to %c3 step %c1 {
 // CHECK: vector.load %[[V]]
 // CHECK: arith.cmpf oeq
