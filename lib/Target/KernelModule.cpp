@@ -191,9 +191,9 @@ static bool shouldRunPass(StringRef pass, llvm::Any ir) {
   // registers already.
   if (pass == "LoopLoadEliminationPass")
     return false;
-  // Notes which functions indirect calls may call. Its time grows with more than
-  // the square of the arguments, and kernels call only the host's loop by a
-  // pointer.
+  // Notes which functions indirect calls may call. Its time grows with more
+  // than the square of the arguments, and kernels call only the host's loop by
+  // a pointer.
   if (pass == "CalledValuePropagationPass")
     return false;
   // Unrolling by LLVM makes rotations up to 1.25 times as fast. Large functions
