@@ -306,6 +306,7 @@ def test_changed_rotation(model_type, path):
         rope = models.emit(path, "rope")
     except models.NotComparable as error:
         pytest.skip(str(error))
+    compared = 0
     for key in ("rope_scaling", "rope_parameters"):
         members = models.change_config(config, key)
         path.write_text(json.dumps(members))
@@ -320,6 +321,9 @@ def test_changed_rotation(model_type, path):
             check_rotations(models.make_model(changed), module, rope)
         except (models.NotComparable, KeyError, ValueError):
             continue
+        compared += 1
+    if not compared:
+        pytest.skip("no scaling is accepted here and there without a warning")
 
 
 @pytest.mark.parametrize("model_type", TYPES)
