@@ -154,13 +154,18 @@ DenseResourceElementsAttr mlir::posenc::getOrCreateWeights(
 // Packed elements
 //===----------------------------------------------------------------------===//
 
-static constexpr StringLiteral kPanels = ".panels", kCodes = ".codes";
+static constexpr StringLiteral kPanels = "panels", kPairs = "pairs",
+                               kCodes = "codes";
+
+std::string PanelPacking::getLayout() const {
+  StringRef name = bits ? kCodes : hasPairs ? kPairs : kPanels;
+  return (name + Twine(columns)).str();
+}
 
 std::string mlir::posenc::getPackedKey(StringRef key, PanelPacking packing,
                                        unsigned columnsDim) {
-  std::string text =
-      llvm::formatv("{0}{1}{2}.{3}x{4}.", key, packing.bits ? kCodes : kPanels,
-                    packing.columns, packing.rows, packing.matrixColumns);
+  std::string text = llvm::formatv("{0}.{1}.{2}x{3}.", key, packing.getLayout(),
+                                   packing.rows, packing.matrixColumns);
   text += packing.bits
               ? llvm::formatv("{0}x{1}", packing.bits, packing.blockSize).str()
               : std::to_string(columnsDim);
@@ -170,19 +175,21 @@ std::string mlir::posenc::getPackedKey(StringRef key, PanelPacking packing,
 std::optional<PanelPacking> mlir::posenc::parsePackedKey(StringRef key) {
   // The last packing is that of the elements.
   auto find = [&](StringRef name) {
-    size_t at = key.rfind(name);
-    return at == StringRef::npos ? 0 : at + name.size();
+    size_t at = key.rfind(("." + name).str());
+    return at == StringRef::npos ? 0 : at + 1 + name.size();
   };
-  size_t panels = find(kPanels), codes = find(kCodes);
-  StringRef rest = key.substr(std::max(panels, codes));
+  size_t panels = find(kPanels), pairs = find(kPairs), codes = find(kCodes);
+  size_t last = std::max({panels, pairs, codes});
+  StringRef rest = key.substr(last);
   PanelPacking packing;
-  if (rest.size() == key.size() || rest.consumeInteger(10, packing.columns) ||
+  if (last == 0 || rest.consumeInteger(10, packing.columns) ||
       !rest.consume_front(".") || rest.consumeInteger(10, packing.rows) ||
       !rest.consume_front("x") ||
       rest.consumeInteger(10, packing.matrixColumns) ||
       !rest.consume_front("."))
     return std::nullopt;
-  if (codes > panels &&
+  packing.hasPairs = last == pairs;
+  if (last == codes &&
       (rest.consumeInteger(10, packing.bits) || !rest.consume_front("x") ||
        rest.consumeInteger(10, packing.blockSize)))
     return std::nullopt;

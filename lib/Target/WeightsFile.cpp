@@ -93,10 +93,8 @@ std::string WeightsFile::describePacking() const {
     for (const Tensor &part : parts)
       if (part.packing)
         json.attributeObject(part.name, [&] {
-          int64_t bits = part.packing->bits;
-          json.attribute("layout", (bits ? "codes" : "panels") +
-                                       std::to_string(part.packing->columns));
-          if (bits) {
+          json.attribute("layout", part.packing->getLayout());
+          if (int64_t bits = part.packing->bits) {
             json.attribute("bits", bits);
             json.attribute("block", part.packing->blockSize);
           }

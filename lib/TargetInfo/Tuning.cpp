@@ -76,6 +76,9 @@ static constexpr Tuning kZen3 = {
     /*productPanelBytes=*/64 * kKiB,
     /*productPeel=*/0,
     /*productCopiedRows=*/0,
+    /*productDotRows=*/256,
+    /*productDotColumns=*/256,
+    /*productDotDepth=*/512,
     /*productPrefetch=*/0,
 };
 
@@ -112,6 +115,9 @@ static constexpr Tuning kZen4 = {
     /*productPanelBytes=*/64 * kKiB,
     /*productPeel=*/0,
     /*productCopiedRows=*/0,
+    /*productDotRows=*/256,
+    /*productDotColumns=*/256,
+    /*productDotDepth=*/512,
     /*productPrefetch=*/0,
 };
 
@@ -151,6 +157,9 @@ static constexpr Tuning kZen5 = {
     /*productPanelBytes=*/64 * kKiB,
     /*productPeel=*/0,
     /*productCopiedRows=*/0,
+    /*productDotRows=*/256,
+    /*productDotColumns=*/256,
+    /*productDotDepth=*/512,
     /*productPrefetch=*/0,
 };
 
@@ -162,6 +171,15 @@ static constexpr Tuning kIceLake = [] {
   Tuning tuning = kZen5;
   tuning.productPeel = 1;
   tuning.productPrefetch = 1;
+  return tuning;
+}();
+
+/// Servers of Intel with AMX. Its blocks are derived from counts of cycles:
+/// rows of 32 KiB stay in the L1 cache, and 512 packed columns of that depth,
+/// 512 KiB, are read from the L2 cache of 2 MiB.
+static constexpr Tuning kSapphireRapids = [] {
+  Tuning tuning = kIceLake;
+  tuning.productDotColumns = 512;
   return tuning;
 }();
 
@@ -211,6 +229,9 @@ static constexpr Tuning kArm = {
     /*productPanelBytes=*/64 * kKiB,
     /*productPeel=*/0,
     /*productCopiedRows=*/0,
+    /*productDotRows=*/256,
+    /*productDotColumns=*/256,
+    /*productDotDepth=*/512,
     /*productPrefetch=*/0,
 };
 
@@ -253,9 +274,9 @@ static const Family kFamilies[] = {
     {llvm::Triple::x86_64, "cascadelake", kSkylake},
     {llvm::Triple::x86_64, "cooperlake", kSkylake},
     {llvm::Triple::x86_64, "icelake-server", kIceLake},
-    {llvm::Triple::x86_64, "sapphirerapids", kIceLake},
-    {llvm::Triple::x86_64, "emeraldrapids", kIceLake},
-    {llvm::Triple::x86_64, "graniterapids", kIceLake},
+    {llvm::Triple::x86_64, "sapphirerapids", kSapphireRapids},
+    {llvm::Triple::x86_64, "emeraldrapids", kSapphireRapids},
+    {llvm::Triple::x86_64, "graniterapids", kSapphireRapids},
     {llvm::Triple::x86_64, "", kZen5},
     {llvm::Triple::aarch64, "", kArm},
 };
@@ -283,6 +304,7 @@ ArrayRef<TuningPreset> mlir::posenc::getTuningPresets(StringRef triple) {
                                      {"znver4", kZen4},
                                      {"znver5", kZen5},
                                      {"icelake-server", kIceLake},
+                                     {"sapphirerapids", kSapphireRapids},
                                      {"skylake-avx512", kSkylake}};
   static const TuningPreset arm[] = {{"aarch64", kArm}};
   if (llvm::Triple(triple).isX86())

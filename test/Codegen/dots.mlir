@@ -41,3 +41,24 @@ func.func @product(%a: tensor<16x100xbf16>, %b: tensor<100x64xbf16>, %c: tensor<
   %0 = linalg.matmul ins(%a, %b : tensor<16x100xbf16>, tensor<100x64xbf16>) outs(%c : tensor<16x64xf32>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
 }
+
+// -----
+
+// A constant is packed while it is compiled, so register tiles read it in place.
+// CHECK-LABEL: func.func @constant
+// CHECK: %[[B:.*]] = arith.constant dense<{{.*}}> : tensor<1x16x32xi32>
+// CHECK: %[[PANEL:.*]] = tensor.extract_slice %[[B]][
+// CHECK: %[[STEPS:.*]] = tensor.extract_slice %[[PANEL]][
+// CHECK: posenc.tile_product bf16_pairs ins(%{{.*}}, %[[STEPS]] :
+// With tiles, the rows of one register tile are copied at a time, for all panels of a
+// block.
+// TILES-LABEL: func.func @constant
+// TILES: %[[STEP:.*]] = arith.constant 32 : index
+// TILES: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %[[STEP]] iter_args
+// TILES: tensor.empty() : tensor<32x256xi32>
+// TILES: posenc.tile_product
+func.func @constant(%a: tensor<40x2xbf16>, %c: tensor<40x4xf32>) -> tensor<40x4xf32> {
+  %b = arith.constant dense<[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]> : tensor<2x4xbf16>
+  %0 = linalg.matmul ins(%a, %b : tensor<40x2xbf16>, tensor<2x4xbf16>) outs(%c : tensor<40x4xf32>) -> tensor<40x4xf32>
+  return %0 : tensor<40x4xf32>
+}

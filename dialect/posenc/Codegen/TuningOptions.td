@@ -47,6 +47,9 @@ defvar Posenc_TuningOptions = [
   Posenc_TuningOption<"productPanelBytes", "product-panel-bytes">,
   Posenc_TuningOption<"productPeel", "product-peel">,
   Posenc_TuningOption<"productCopiedRows", "product-copied-rows">,
+  Posenc_TuningOption<"productDotRows", "product-dot-rows">,
+  Posenc_TuningOption<"productDotColumns", "product-dot-columns">,
+  Posenc_TuningOption<"productDotDepth", "product-dot-depth">,
   Posenc_TuningOption<"productPrefetch", "product-prefetch">
 ];
 

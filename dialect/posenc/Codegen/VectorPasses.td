@@ -320,9 +320,9 @@ def PosencInterleaveTilesPass
 def PosencStreamTileLoadsPass : Pass<"posenc-stream-tile-loads"> {
   let summary = "Load packed AMX tiles past the L1 cache";
   let description = [{
-    Input: the LLVM dialect. Output: a tile with contiguous rows that is only the
-    right operand of products (`llvm.x86.tdpbf16ps.internal`) is loaded by
-    TILELOADDT1. Such tiles are packed keys, values or matrices, which are read
+    Input: the LLVM dialect. Output: a tile whose rows are contiguous, alone or with
+    those of a second tile beside it, and which is only the right operand of
+    products (`llvm.x86.tdpbf16ps.internal`), is loaded by TILELOADDT1. Such tiles are packed keys, values or matrices, which are read
     from the L2 cache, once for all rows of the left operand. Left alone: all other
     operations.
 

@@ -53,7 +53,9 @@ getOrCreateWeights(RankedTensorType type, llvm::StringRef key,
                    llvm::function_ref<void(llvm::MutableArrayRef<char>)> fill);
 
 /// How a matrix is stored as panels: tensor[p, i, j] is row i of column
-/// `columns` * p + j, or 0 behind the last column. Of quantized matrices,
+/// `columns` * p + j, or 0 behind the last column. With pairs, it is a 32-bit
+/// word of two rows of 16-bit elements: row 64 * (i / 32) + i % 32 in the lower
+/// half, and the one 32 rows after it in the upper half. Of quantized matrices,
 /// tensor[p, b, j] is the scale or the zero point of block b of that column,
 /// and tensor[p, b, i, j] byte i of its codes: the lowest `bits` bits of all
 /// bytes have the first part of the block, and so on.
@@ -62,6 +64,10 @@ struct PanelPacking {
   int64_t rows, matrixColumns, columns;
   /// Bits of a code and rows of a block; 0 if the elements are numbers.
   int64_t bits = 0, blockSize = 0;
+  bool hasPairs = false;
+
+  /// Returns the name of the layout: `panels<C>`, `pairs<C>` or `codes<C>`.
+  std::string getLayout() const;
 };
 
 /// Returns the key of a matrix that is packed so. `columnsDim` is the dimension

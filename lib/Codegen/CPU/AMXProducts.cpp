@@ -135,8 +135,9 @@ void mlir::posenc::emitForCount(ImplicitLocOpBuilder &builder, Value count,
 // The unit
 //===----------------------------------------------------------------------===//
 
-/// The most words of a row of which the products are written out at once.
-static constexpr int64_t kMaxTileWords = 128;
+/// The most words of a row of which the products are written out at once, where
+/// their number is known and where it is not, which takes code for each number.
+static constexpr int64_t kMaxKnownWords = 512, kMaxTileWords = 128;
 
 /// Returns the depth if it is known: a constant, or the size of a slice.
 static OpFoldResult findDepth(TileProductOp op) {
@@ -200,8 +201,9 @@ void AMXUnit::lower(RewriterBase &rewriter, TileProductOp op) {
   };
   int64_t depth = op.getDepth();
   if (!ShapedType::isDynamic(depth)) {
-    for (int64_t first = 0; first < depth; first += kMaxTileWords)
-      emit(createIndex(builder, first), std::min(kMaxTileWords, depth - first));
+    for (int64_t first = 0; first < depth; first += kMaxKnownWords)
+      emit(createIndex(builder, first),
+           std::min(kMaxKnownWords, depth - first));
     return rewriter.eraseOp(op);
   }
   Value end = builder.createOrFold<memref::DimOp>(op.getB(), zero);

@@ -37,13 +37,14 @@ static bool isRightOperand(OpOperand &use) {
          use.getOperandNumber() + 1 == product.getArgs().size();
 }
 
-/// Whether the rows of a tile are contiguous. The arguments are its rows, the
-/// bytes of a row, the address, and the bytes from row to row.
+/// Whether the rows of a tile are contiguous, alone or with those of a second
+/// tile beside it, as in a panel. The arguments are the tile's rows, the bytes
+/// of a row, the address, and the bytes from row to row.
 static bool isContiguous(LLVM::CallIntrinsicOp load) {
   APInt rowBytes, stride;
   return matchPattern(load.getArgs()[1], m_ConstantInt(&rowBytes)) &&
          matchPattern(load.getArgs()[3], m_ConstantInt(&stride)) &&
-         rowBytes.getZExtValue() == stride.getZExtValue();
+         stride.getZExtValue() <= 2 * rowBytes.getZExtValue();
 }
 
 namespace {

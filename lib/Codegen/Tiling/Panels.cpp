@@ -7,12 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Panels.h"
+#include "ProductTiling.h"
 
 #include "posenc/IR/Weights.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/MathExtras.h"
@@ -87,6 +89,21 @@ static std::string getKey(ElementsAttr matrix, ArrayRef<char> bytes) {
   return "constant." + llvm::toHex(hash, /*LowerCase=*/true);
 }
 
+/// Returns the elements that `fill` writes to zeros. With a key of the matrix,
+/// they are weights, which may be known already.
+static ElementsAttr
+createPacked(StringRef key, RankedTensorType packed, PanelPacking packing,
+             unsigned columnsDim,
+             function_ref<void(MutableArrayRef<char>)> fill) {
+  if (key.empty()) {
+    std::vector<char> to(*getNumBytes(packed));
+    fill(to);
+    return DenseElementsAttr::getFromRawBuffer(packed, to);
+  }
+  return getOrCreateWeights(packed, getPackedKey(key, packing, columnsDim),
+                            fill);
+}
+
 /// Writes panels of elements of type T, which are zeros before.
 template <typename T>
 static void writePanels(const char *from, char *to, ArrayRef<int64_t> panels,
@@ -114,7 +131,8 @@ ElementsAttr mlir::posenc::packPanels(ElementsAttr matrix, unsigned columnsDim,
                                       int64_t panelColumns) {
   auto type = cast<RankedTensorType>(matrix.getType());
   RankedTensorType packed = getPanelsType(type, columnsDim, panelColumns);
-  int64_t columns = type.getDimSize(columnsDim);
+  int64_t rows = type.getDimSize(1 - columnsDim),
+          columns = type.getDimSize(columnsDim);
   int64_t columnStride = columnsDim == 1 ? 1 : type.getDimSize(1);
   int64_t rowStride = columnsDim == 1 ? type.getDimSize(1) : 1;
   ArrayRef<char> from = *getStoredBytes(matrix);
@@ -135,35 +153,95 @@ ElementsAttr mlir::posenc::packPanels(ElementsAttr matrix, unsigned columnsDim,
     }
   };
   std::string key = getKey(matrix, from);
-  if (key.empty()) {
-    std::vector<char> to(*getNumBytes(packed));
-    fill(to);
-    return DenseElementsAttr::getFromRawBuffer(packed, to);
-  }
-  int64_t rows = type.getDimSize(1 - columnsDim);
-  auto getPanelsKey = [&](int64_t width) {
-    return getPackedKey(key, {rows, columns, width}, columnsDim);
-  };
   // The version for wider vectors has packed panels that this one can read.
   int64_t wider = 2 * panelColumns;
-  if (auto known = lookupWeights(getPanelsType(type, columnsDim, wider),
-                               getPanelsKey(wider)))
-    return known;
-  return getOrCreateWeights(packed, getPanelsKey(panelColumns), fill);
+  if (!key.empty())
+    if (auto known = lookupWeights(
+            getPanelsType(type, columnsDim, wider),
+            getPackedKey(key, {rows, columns, wider}, columnsDim)))
+      return known;
+  return createPacked(key, packed, {rows, columns, panelColumns}, columnsDim,
+                      fill);
+}
+
+ElementsAttr mlir::posenc::packPairs(ElementsAttr matrix, unsigned columnsDim,
+                                     int64_t panelColumns, int64_t multiple) {
+  auto type = cast<RankedTensorType>(matrix.getType());
+  int64_t rows = type.getDimSize(1 - columnsDim),
+          columns = type.getDimSize(columnsDim);
+  int64_t columnStride = columnsDim == 1 ? 1 : type.getDimSize(1);
+  int64_t rowStride = columnsDim == 1 ? type.getDimSize(1) : 1;
+  constexpr int64_t half = kDotBlock / 2;
+  int64_t panels = llvm::divideCeil(columns, panelColumns);
+  int64_t words = llvm::alignTo(
+      rows / kDotBlock * half + std::min(rows % kDotBlock, half), multiple);
+  auto packed = RankedTensorType::get({panels, words, panelColumns},
+                                      IntegerType::get(type.getContext(), 32));
+  ArrayRef<char> from = *getStoredBytes(matrix);
+  auto read = [&](int64_t row, int64_t column) -> uint32_t {
+    uint16_t element = 0;
+    if (row < rows)
+      std::memcpy(&element,
+                  from.data() + 2 * (row * rowStride + column * columnStride),
+                  2);
+    return element;
+  };
+  PanelPacking packing{rows, columns, panelColumns};
+  packing.hasPairs = true;
+  return createPacked(
+      getKey(matrix, from), packed, packing, columnsDim,
+      [&](MutableArrayRef<char> to) {
+        char *at = to.data();
+        for (int64_t first = 0; first < columns; first += panelColumns) {
+          int64_t end = std::min(first + panelColumns, columns);
+          for (int64_t word = 0; word < words; ++word) {
+            int64_t row = word / half * kDotBlock + word % half;
+            for (int64_t column = first; column < end; ++column) {
+              uint32_t pair = read(row, column) | read(row + half, column)
+                                                      << 16;
+              std::memcpy(at + 4 * (column - first), &pair, 4);
+            }
+            at += 4 * panelColumns;
+          }
+        }
+      });
 }
 
 /// Replaces a read of an element of a matrix by one of its panels.
 static void readFromPanels(RewriterBase &rewriter, tensor::ExtractOp read,
                            Value panels, unsigned columnsDim) {
-  Location loc = read.getLoc();
   rewriter.setInsertionPoint(read);
-  int64_t width = cast<RankedTensorType>(panels.getType()).getDimSize(2);
-  Value columns = arith::ConstantIndexOp::create(rewriter, loc, width);
-  Value column = read.getIndices()[columnsDim];
-  Value panel = arith::DivUIOp::create(rewriter, loc, column, columns);
-  Value lane = arith::RemUIOp::create(rewriter, loc, column, columns);
-  rewriter.replaceOpWithNewOp<tensor::ExtractOp>(
-      read, panels, ValueRange{panel, read.getIndices()[1 - columnsDim], lane});
+  ImplicitLocOpBuilder b(read.getLoc(), rewriter);
+  auto divide = [&](Value x, int64_t by) -> std::pair<Value, Value> {
+    Value divisor = arith::ConstantIndexOp::create(b, by);
+    return {arith::DivUIOp::create(b, x, divisor),
+            arith::RemUIOp::create(b, x, divisor)};
+  };
+  auto type = cast<RankedTensorType>(panels.getType());
+  auto [panel, lane] =
+      divide(read.getIndices()[columnsDim], type.getDimSize(2));
+  Value row = read.getIndices()[1 - columnsDim];
+  if (type.getElementType() == read.getType()) {
+    rewriter.replaceOpWithNewOp<tensor::ExtractOp>(
+        read, panels, ValueRange{panel, row, lane});
+    return;
+  }
+  // The element is a half of a word; rows have their number in words.
+  constexpr int64_t half = kDotBlock / 2;
+  auto [halfOfRow, inHalf] = divide(row, half);
+  auto [block, isUpper] = divide(halfOfRow, 2);
+  Value word = arith::AddIOp::create(
+      b,
+      arith::MulIOp::create(b, block, arith::ConstantIndexOp::create(b, half)),
+      inHalf);
+  Value pair =
+      tensor::ExtractOp::create(b, panels, ValueRange{panel, word, lane});
+  Value shift = arith::IndexCastOp::create(
+      b, b.getI32Type(),
+      arith::MulIOp::create(b, isUpper, arith::ConstantIndexOp::create(b, 16)));
+  Value bits = arith::TruncIOp::create(b, b.getI16Type(),
+                                       arith::ShRUIOp::create(b, pair, shift));
+  rewriter.replaceOpWithNewOp<arith::BitcastOp>(read, read.getType(), bits);
 }
 
 void mlir::posenc::readTableFromPanels(RewriterBase &rewriter,

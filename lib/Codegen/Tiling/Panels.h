@@ -53,7 +53,13 @@ void readTableFromPanels(RewriterBase &rewriter, Operation *function,
                          ElementsAttr matrix, ElementsAttr panels,
                          unsigned columnsDim);
 
-/// Whether packPanels() can pack these elements.
+/// Packs a constant of 16-bit floats into such panels of 32-bit words, pairs of
+/// rows as packDotWords (ProductTiling.h) makes them. The number of words of a
+/// column is a multiple of `multiple`; those behind the last row are zeros.
+ElementsAttr packPairs(ElementsAttr matrix, unsigned columnsDim,
+                       int64_t panelColumns, int64_t multiple);
+
+/// Whether packPanels() and packPairs() can pack these elements.
 bool canPackPanels(ElementsAttr matrix);
 
 } // namespace mlir::posenc

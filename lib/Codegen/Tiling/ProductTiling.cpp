@@ -107,7 +107,11 @@ private:
   /// Copies a matrix, transposed if `swapped`, and converts it to the element
   /// type of the destination.
   Value convert(Value source, bool swapped, Value destination);
-  /// Returns depth x `tiles.columns` elements of the prepacked panels.
+  /// Copies rows of A, a matrix that is transposed if `swapped`, as words of
+  /// bf16 pairs to scratch of `numRows` rows.
+  Value packRows(Value left, bool swapped, int64_t numRows, OpFoldResult depth);
+  /// Returns the steps for `depth` elements along k and `tiles.columns` columns
+  /// of the prepacked panels.
   Value extractPrepacked(OpFoldResult firstColumn, OpFoldResult depthFrom,
                          OpFoldResult depth);
   /// Copies rows of a prepacked panel as words of bf16 pairs.
@@ -355,6 +359,12 @@ Value ProductTiling::extractPrepacked(OpFoldResult firstColumn,
       b, loc, d0.floorDiv(width), {firstColumn});
   OpFoldResult within =
       affine::makeComposedFoldedAffineApply(b, loc, d0 % width, {firstColumn});
+  if (product.hasPairPanels()) {
+    // Blocks of k are multiples of kDotBlock.
+    depthFrom = affine::makeComposedFoldedAffineApply(b, loc, d0.floorDiv(2),
+                                                      {depthFrom});
+    depth = getSteps(depth);
+  }
   int64_t staticDepth =
       getConstantIntValue(depth).value_or(ShapedType::kDynamic);
   return tensor::ExtractSliceOp::create(
@@ -364,6 +374,14 @@ Value ProductTiling::extractPrepacked(OpFoldResult firstColumn,
       product.panels, ArrayRef<OpFoldResult>{number, depthFrom, within},
       ArrayRef<OpFoldResult>{attr(1), depth, attr(tiles.columns)},
       SmallVector<OpFoldResult>(3, attr(1)));
+}
+
+Value ProductTiling::packRows(Value left, bool swapped, int64_t numRows,
+                              OpFoldResult depth) {
+  Value scratch = tensor::EmptyOp::create(
+      b, loc, ArrayRef<int64_t>{numRows, getCopiedDepth()}, copied);
+  return packDotWords(b, loc, left, /*depthDim=*/swapped ? 0 : 1, depth,
+                      scratch, /*wordsDim=*/1, tiles.getWordMultiple());
 }
 
 Value ProductTiling::packPrepacked(Value panel, OpFoldResult depth) {
@@ -464,16 +482,22 @@ Value ProductTiling::addPanel(Value part, Value left, bool leftSwapped,
 
 Value ProductTiling::addDepthBlock(Value firstDepth, Value state) {
   OpFoldResult depth = clip(tiles.blockReduction, firstDepth, allDepth);
+  // Tiles of a known number need no loop, and their sums stay in registers.
+  std::optional<int64_t> all = getConstantIntValue(allDepth);
+  if (tiles.usesBF16Tiles && all && *all % tiles.blockReduction == 0)
+    depth = attr(tiles.blockReduction);
   ranges[product.k] = {firstDepth, depth};
   bool leftSwapped = isSwapped(0, product.m, product.k);
   bool rightSwapped = isSwapped(1, product.k, product.n);
   Value left = extract(product.getOperand(0), product.getMap(0), ranges);
+  bool copiesRows = tiles.copiedRows != 0 &&
+                    (tiles.usesBF16Dots ||
+                     (!leftSwapped && getElementTypeOrSelf(left) == sum));
   if (tiles.usesBF16Dots) {
-    Value scratch = tensor::EmptyOp::create(
-        b, loc, ArrayRef<int64_t>{tiles.blockRows, getCopiedDepth()}, copied);
-    left = packDotWords(b, loc, left, leftSwapped ? 0 : 1, depth, scratch,
-                        /*wordsDim=*/1, tiles.getWordMultiple());
-    leftSwapped = false;
+    if (!copiesRows) {
+      left = packRows(left, leftSwapped, tiles.blockRows, depth);
+      leftSwapped = false;
+    }
   } else if (getElementTypeOrSelf(left.getType()) != sum) {
     left = pack(left, leftSwapped, {tiles.blockRows, tiles.blockReduction},
                 {rows, depth});
@@ -484,20 +508,26 @@ Value ProductTiling::addDepthBlock(Value firstDepth, Value state) {
     panels =
         packPanels(extract(product.getOperand(1), product.getMap(1), ranges),
                    rightSwapped, depth, columns);
-  if (tiles.copiedRows == 0 || leftSwapped || tiles.usesBF16Dots ||
-      getElementTypeOrSelf(product.getOperand(0).getType()) != sum)
+  if (!copiesRows)
     return addPanels(state, left, leftSwapped, panels, rows, firstDepth, depth);
   auto loop = scf::ForOp::create(
       b, loc, constant(0), toValue(rows), constant(tiles.copiedRows), state,
       [&](OpBuilder &, Location, Value first, ValueRange states) {
         OpFoldResult count = clip(tiles.copiedRows, first, rows);
         SmallVector<OpFoldResult> offsets{first, attr(0)};
-        Value copy =
-            pack(extract(left, offsets, {count, depth}),
-                 /*swapped=*/false, {tiles.copiedRows, tiles.getCopiedStride()},
-                 {count, depth});
+        SmallVector<OpFoldResult> from(offsets), fromSizes{count, depth};
+        if (leftSwapped) {
+          std::swap(from[0], from[1]);
+          std::swap(fromSizes[0], fromSizes[1]);
+        }
+        Value part = extract(left, from, fromSizes);
+        Value copy = tiles.usesBF16Dots
+                         ? packRows(part, leftSwapped, tiles.copiedRows, depth)
+                         : pack(part, /*swapped=*/false,
+                                {tiles.copiedRows, tiles.getCopiedStride()},
+                                {count, depth});
         SmallVector<OpFoldResult> sizes{count, columns};
-        Value part = extract(states[0], offsets, sizes);
+        part = extract(states[0], offsets, sizes);
         part = addPanels(part, copy, /*leftSwapped=*/false, panels, count,
                          firstDepth, depth);
         scf::YieldOp::create(b, loc, insert(part, states[0], offsets, sizes));
@@ -517,7 +547,7 @@ Value ProductTiling::addPanels(Value state, Value left, bool leftSwapped,
           panel = extractPrepacked(affine::makeComposedFoldedAffineApply(
                                        b, loc, d0 + d1, {firstColumn, first}),
                                    firstDepth, depth);
-          if (tiles.usesBF16Dots)
+          if (tiles.usesBF16Dots && !product.hasPairPanels())
             panel = packPrepacked(panel, depth);
         } else {
           panel = tensor::ExtractSliceOp::create(
@@ -565,11 +595,11 @@ Value ProductTiling::initBlock(Value block, Value argument,
   Value from = argument ? extract(argument, product.getMap(2), ranges) : block;
   Value part = block;
   if (sum != result)
-    part = extract(tensor::EmptyOp::create(
-                       b, loc,
-                       ArrayRef<int64_t>{tiles.blockRows, tiles.blockColumns},
-                       sum),
-                   {attr(0), attr(0)}, {rows, columns});
+    part = extract(
+        tensor::EmptyOp::create(
+            b, loc, ArrayRef<int64_t>{tiles.blockRows, tiles.getSumsStride()},
+            sum),
+        {attr(0), attr(0)}, {rows, columns});
   if (!fill)
     return from == part ? part : convert(from, /*swapped=*/false, part);
   Value value = fill.getInputs().front();

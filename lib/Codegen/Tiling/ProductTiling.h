@@ -18,9 +18,8 @@ namespace mlir::posenc {
 /// are rounded once the sum is complete; otherwise the type itself.
 Type getSumType(Type result);
 
-/// The words of a row of an AMX tile, and the most elements along k of a
-/// register tile of AMX.
-constexpr int64_t kTileWords = 16, kTileDepth = 256;
+/// The words of a row of an AMX tile.
+constexpr int64_t kTileWords = 16;
 
 /// Sizes of register tiles (rows x columns) and of cache blocks, in elements.
 /// `blockColumns` is a multiple of `columns`.
@@ -42,6 +41,11 @@ struct ContractionTiles {
   bool usesBF16Dots = false;
   /// Whether AMX tiles compute these dot products.
   bool usesBF16Tiles = false;
+  /// Elements from one row to the next of sums in scratch. A tile of sums has
+  /// one cache line in each of 32 rows, which must not share a set.
+  int64_t getSumsStride() const {
+    return blockColumns + (usesBF16Tiles ? 16 : 0);
+  }
   /// The number of words of a row is a multiple of this number.
   int64_t getWordMultiple() const { return usesBF16Tiles ? kTileWords : 1; }
 };
@@ -60,6 +64,10 @@ struct Product {
   /// panel are a multiple of the register tile's; elements after the last
   /// column of B are read, but their values do not matter.
   Value panels = nullptr;
+  /// Whether `panels` are 32-bit words of bf16 pairs: panels x words x columns.
+  bool hasPairPanels() const {
+    return panels && getElementTypeOrSelf(panels.getType()).isInteger(32);
+  }
 
   /// Returns A, B or the initial C for 0, 1 or 2.
   Value getOperand(unsigned number) const {

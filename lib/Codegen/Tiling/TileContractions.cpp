@@ -121,7 +121,7 @@ static linalg::GenericOp findUser(const Product &product) {
 /// Returns B prepacked into panels, or null: the source of a linalg.unpack, or
 /// a constant that is packed at compile time.
 static Value findPanels(RewriterBase &rewriter, const Product &product,
-                        int64_t columns) {
+                        int64_t columns, bool usesBF16Dots) {
   Value matrix = product.getOperand(1);
   unsigned dim = product.getColumnsDim();
   if (auto unpack = matrix.getDefiningOp<linalg::UnPackOp>())
@@ -132,9 +132,11 @@ static Value findPanels(RewriterBase &rewriter, const Product &product,
   ElementsAttr elements;
   if (!matchPattern(matrix, m_Constant(&elements)) || !canPackPanels(elements))
     return nullptr;
-  return arith::ConstantOp::create(
-      rewriter, product.op->getLoc(),
-      cast<TypedAttr>(packPanels(elements, dim, columns)));
+  // A number of words for AMX is right for all dot products.
+  elements = usesBF16Dots ? packPairs(elements, dim, columns, kTileWords)
+                          : packPanels(elements, dim, columns);
+  return arith::ConstantOp::create(rewriter, product.op->getLoc(),
+                                   cast<TypedAttr>(elements));
 }
 
 /// Returns the elements of the right matrix if it is a constant, else null.
@@ -182,7 +184,8 @@ struct TileContractions final
           getSumType(getElementTypeOrSelf(product.getOperand(2).getType()));
       unsigned width = sum.getIntOrFloatBitWidth();
       rewriter.setInsertionPoint(product.op);
-      product.panels = findPanels(rewriter, product, getColumns(width));
+      product.panels = findPanels(rewriter, product, getColumns(width),
+                                  usesBF16Dots(product));
       if (ElementsAttr matrix = getElements(product), panels;
           matrix && product.panels &&
           matchPattern(product.panels, m_Constant(&panels)))
@@ -269,22 +272,25 @@ private:
                               kCopiedBytes / bytes / tiles.getCopiedStride()) /
             tiles.rows * tiles.rows;
     }
-    tiles.usesBF16Dots = bf16Dots && vectorBytes == 64 && sum.isF32() &&
-                         getType(product, 0).isBF16() &&
-                         getType(product, 1).isBF16();
+    tiles.usesBF16Dots = usesBF16Dots(product);
     if (tiles.usesBF16Dots) {
+      // Products with few columns have smaller blocks, so that there are blocks
+      // for more threads.
       int64_t columns = op.getStaticLoopRanges()[product.n];
       bool hasFewColumns =
-          !ShapedType::isDynamic(columns) && columns < kManyDotColumns;
-      tiles.blockColumns = hasFewColumns ? kDotColumns / 2 : kDotColumns;
-      tiles.blockReduction = kDotDepth;
-      tiles.blockRows = kDotRows;
+          !ShapedType::isDynamic(columns) &&
+          columns < 4 * static_cast<int64_t>(productDotColumns);
+      tiles.blockColumns = productDotColumns / (hasFewColumns ? 2 : 1);
+      tiles.blockReduction = productDotDepth;
+      tiles.blockRows = productDotRows;
       tiles.peelsFirst = false;
       tiles.copiedRows = 0;
       tiles.usesBF16Tiles = bf16Tiles;
       if (tiles.usesBF16Tiles) {
+        // The rows of one register tile stay in the L1 cache, which the panels
+        // pass by.
         tiles.rows = kTileRowsOfProduct;
-        tiles.blockReduction = kTileDepth;
+        tiles.copiedRows = kTileRowsOfProduct;
       }
     } else if (getType(product, 0) != sum)
       // Rows of A that must be extended are copied to scratch.
@@ -292,6 +298,13 @@ private:
                                  kScratchBytes / bytes / tiles.blockReduction);
     tiles.blockRows = tiles.blockRows / tiles.rows * tiles.rows;
     return tiles;
+  }
+
+  /// Whether dot products of bf16 compute the product.
+  bool usesBF16Dots(const Product &product) const {
+    return bf16Dots && vectorBytes == 64 &&
+           getSumType(getType(product, 2)).isF32() &&
+           getType(product, 0).isBF16() && getType(product, 1).isBF16();
   }
 
   static Type getType(const Product &product, unsigned operand) {
@@ -307,12 +320,6 @@ private:
   /// Block of k for prepacked panels: this many rows of a register tile's
   /// columns stay in L1.
   static constexpr int64_t kDepthOfPanels = 256;
-  /// Block sizes with bf16 dot products. Both matrices are packed as words of
-  /// pairs, 256 KiB each; 256 rows or columns share the cost of the packing.
-  /// Products with few columns use half as many per block, so that there are
-  /// blocks for more threads.
-  static constexpr int64_t kDotRows = 256, kDotColumns = 256, kDotDepth = 512;
-  static constexpr int64_t kManyDotColumns = 1024;
   /// Rows of a register tile of AMX: two tiles.
   static constexpr int64_t kTileRowsOfProduct = 32;
 };

@@ -37,6 +37,7 @@ variants = [
     {"block_positions": 13, "block_below": 65536, "prefetch_from": 0},
     # The rows of Intel's servers.
     {"product_peel": 1, "product_prefetch": 1},
+    {"product_peel": 1, "product_prefetch": 1, "product_dot_columns": 512},
     {
         "attention_tile_rows": 12, "product_tile_rows": 12, "product_columns": 128,
         "product_peel": 1, "product_copied_rows": 120, "product_prefetch": 1,
@@ -79,6 +80,9 @@ values = {
     "product_panel_bytes": [16384, 65536],
     "product_peel": [0, 1],
     "product_copied_rows": [0, 5, 24, 120],
+    "product_dot_rows": [32, 96, 256],
+    "product_dot_columns": [64, 192, 512],
+    "product_dot_depth": [64, 192, 512],
     "product_prefetch": [0, 1],
 }
 assert set(values) == set(tuning["choices"]), "parameters without values to test"

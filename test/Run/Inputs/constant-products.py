@@ -1,0 +1,58 @@
+# ===- constant-products.py - products of bf16 with constant matrices -------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""constant-products.py OUT: prints functions that multiply a matrix of bf16 by another
+one, in pairs: `argument_N` takes both, and `constant_N` has the second one as a constant.
+
+Writes the second matrices to OUT-N.npy. The sizes have
+partial tiles, panels, blocks and pairs; the last second matrix is transposed."""
+
+import random
+import sys
+
+SIZES = [(45, 700, 70), (1, 64, 32), (33, 37, 300), (8, 1, 5), (64, 130, 96)]
+
+
+def write_bf16(path, rows, columns, bits):
+    header = (f"{{'descr': '<V2', 'fortran_order': False, "
+              f"'shape': ({rows}, {columns}), }}")
+    header = header.ljust(117) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") +
+                   header.encode())
+        file.write(b"".join(bit.to_bytes(2, "little") for bit in bits))
+
+
+def write_functions(number, m, k, n, transposed):
+    generator = random.Random(number)
+    rows, columns = (n, k) if transposed else (k, n)
+    # Numbers of both signs whose magnitudes are 2^-4 to 2.
+    bits = [generator.getrandbits(1) << 15 | generator.randrange(0x3D80, 0x4000)
+            for _ in range(rows * columns)]
+    write_bf16(f"{sys.argv[1]}-{number}.npy", rows, columns, bits)
+    a, b, c = f"tensor<{m}x{k}xbf16>", f"tensor<{rows}x{columns}xbf16>", \
+        f"tensor<{m}x{n}xbf16>"
+    text = "".join((bit & 0xFF).to_bytes(1, "little").hex() +
+                   (bit >> 8).to_bytes(1, "little").hex() for bit in bits)
+    second = "affine_map<(m, n, k) -> (n, k)>" if transposed else \
+        "affine_map<(m, n, k) -> (k, n)>"
+    maps = ("indexing_maps = [affine_map<(m, n, k) -> (m, k)>, " + second +
+            ", affine_map<(m, n, k) -> (m, n)>]")
+    for name, argument, constant in (
+            ("argument", f", %b: {b}", ""),
+            ("constant", "", f'  %b = arith.constant dense<"0x{text}"> : {b}\n')):
+        print(f"func.func @{name}_{number}(%a: {a}{argument}) -> {c} {{\n{constant}"
+              f"  %zero = arith.constant 0.0 : bf16\n"
+              f"  %empty = tensor.empty() : {c}\n"
+              f"  %none = linalg.fill ins(%zero : bf16) outs(%empty : {c}) -> {c}\n"
+              f"  %0 = linalg.matmul {maps} ins(%a, %b : {a}, {b}) "
+              f"outs(%none : {c}) -> {c}\n"
+              f"  return %0 : {c}\n}}")
+
+
+for number, (m, k, n) in enumerate(SIZES):
+    write_functions(number, m, k, n, transposed=number == len(SIZES) - 1)
