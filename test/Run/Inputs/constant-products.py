@@ -9,7 +9,8 @@
 one, in pairs: `argument_N` takes both, and `constant_N` has the second one as a constant.
 
 Writes the second matrices to OUT-N.npy. The sizes have
-partial tiles, panels, blocks and pairs; the last second matrix is transposed."""
+partial tiles, panels, blocks and pairs; the last second matrix is transposed. There,
+`lookup` takes rows of the matrix, and `tied` does both with the constant."""
 
 import random
 import sys
@@ -42,16 +43,32 @@ def write_functions(number, m, k, n, transposed):
         "affine_map<(m, n, k) -> (k, n)>"
     maps = ("indexing_maps = [affine_map<(m, n, k) -> (m, k)>, " + second +
             ", affine_map<(m, n, k) -> (m, n)>]")
-    for name, argument, constant in (
-            ("argument", f", %b: {b}", ""),
-            ("constant", "", f'  %b = arith.constant dense<"0x{text}"> : {b}\n')):
-        print(f"func.func @{name}_{number}(%a: {a}{argument}) -> {c} {{\n{constant}"
-              f"  %zero = arith.constant 0.0 : bf16\n"
-              f"  %empty = tensor.empty() : {c}\n"
-              f"  %none = linalg.fill ins(%zero : bf16) outs(%empty : {c}) -> {c}\n"
-              f"  %0 = linalg.matmul {maps} ins(%a, %b : {a}, {b}) "
-              f"outs(%none : {c}) -> {c}\n"
-              f"  return %0 : {c}\n}}")
+    constant = f'  %b = arith.constant dense<"0x{text}"> : {b}\n'
+    product = ("  %zero = arith.constant 0.0 : bf16\n"
+               f"  %empty = tensor.empty() : {c}\n"
+               f"  %none = linalg.fill ins(%zero : bf16) outs(%empty : {c}) -> {c}\n"
+               f"  %0 = linalg.matmul {maps} ins(%a, %b : {a}, {b}) "
+               f"outs(%none : {c}) -> {c}\n")
+    for name, argument, definition in (("argument", f", %b: {b}", ""),
+                                       ("constant", "", constant)):
+        print(f"func.func @{name}_{number}(%a: {a}{argument}) -> {c} {{\n{definition}"
+              f"{product}  return %0 : {c}\n}}")
+    if not transposed:
+        return
+    taken = f"tensor<7x{k}xbf16>"
+    rows = (f"  %to = tensor.empty() : {taken}\n"
+            "  %1 = linalg.generic {indexing_maps = [affine_map<(i, k) -> (i)>, "
+            "affine_map<(i, k) -> (i, k)>], iterator_types = [\"parallel\", "
+            "\"parallel\"]} ins(%rows : tensor<7xindex>) "
+            f"outs(%to : {taken}) {{\n"
+            "  ^bb0(%row: index, %unused: bf16):\n"
+            "    %k = linalg.index 1 : index\n"
+            f"    %element = tensor.extract %b[%row, %k] : {b}\n"
+            f"    linalg.yield %element : bf16\n  }} -> {taken}\n")
+    print(f"func.func @lookup(%rows: tensor<7xindex>, %b: {b}) -> {taken} {{\n"
+          f"{rows}  return %1 : {taken}\n}}")
+    print(f"func.func @tied(%a: {a}, %rows: tensor<7xindex>) -> ({c}, {taken}) {{\n"
+          f"{constant}{product}{rows}  return %0, %1 : {c}, {taken}\n}}")
 
 
 for number, (m, k, n) in enumerate(SIZES):
