@@ -283,8 +283,8 @@ def read_language():
         (types,) = re.findall(rf"def Posenc_{name} : (.*?);", text, re.S)
         return {kind.lower() for kind in find(r"\b(BF16|[FI]\d\d|Index)\b", types)}
 
-    # Parts of posenc.attention: passes make the one, and regions end with the other.
-    parts = {"online_attention", "yield"}
+    # Passes make tiles of attention and of products, and regions end with a yield.
+    parts = {"online_attention", "tile_product", "yield"}
     operations = find(r'\bdef Posenc_\w+Op\s*: \w*Op<(?:PosencDialect,\s*)?"(\w+)"')
     assert parts <= operations, operations
     return {
