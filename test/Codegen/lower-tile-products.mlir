@@ -123,13 +123,22 @@ func.func @others(%a: memref<2x4xi32>, %b: memref<4x16xi32>, %few: memref<4x8xi3
 // AMX-LABEL: func.func @tiles(
 // AMX-SAME: %[[A:.*]]: memref<32x32xi32>, %[[B:.*]]: memref<32x32xi32>, %[[C:.*]]: memref<32x32xf32, strided<[?, 1]>>)
 // AMX-COUNT-4: amx.tile_load %[[C]]{{.*}} into !amx.tile<16x16xf32>
-// AMX-COUNT-2: amx.tile_load %[[B]]{{.*}} into !amx.tile<16x32xbf16>
-// AMX: amx.tile_load %[[A]]
+// A tile is loaded before its first product, for which seven registers are enough.
+// AMX-NEXT: amx.tile_load %[[B]][%c0, %c0]
+// AMX-NEXT: amx.tile_load %[[A]][%c0, %c0]
+// AMX-NEXT: amx.tile_mulf
+// AMX-NEXT: amx.tile_load %[[A]][%c16, %c0]
+// AMX-NEXT: amx.tile_mulf
+// AMX-NEXT: amx.tile_load %[[B]][%c0, %c16]
+// AMX-NEXT: amx.tile_mulf
+// AMX-NEXT: amx.tile_load %[[B]][%c16, %c0]
+// AMX-NEXT: amx.tile_mulf
+// AMX-NEXT: amx.tile_load %[[A]][%c0, %c16]
+// AMX-NEXT: amx.tile_mulf
+// AMX-NEXT: amx.tile_load %[[A]][%c16, %c16]
+// AMX-NEXT: amx.tile_mulf
+// AMX-NEXT: amx.tile_load %[[B]][%c16, %c16]
 // AMX-COUNT-2: amx.tile_mulf
-// AMX: amx.tile_load %[[A]]
-// AMX-COUNT-2: amx.tile_mulf
-// AMX-COUNT-2: amx.tile_load %[[B]]
-// AMX-COUNT-4: amx.tile_mulf
 // AMX-COUNT-4: amx.tile_store %[[C]]
 // AMX-NOT: amx.tile_
 func.func @tiles(%a: memref<32x32xi32>, %b: memref<32x32xi32>, %c: memref<32x32xf32, strided<[?, 1]>>) {

@@ -21,74 +21,40 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-SmallVector<Value> TilePlace::at(ImplicitLocOpBuilder &builder, int64_t rows,
-                                 int64_t columns) const {
-  SmallVector<Value> indices(outer);
-  indices.push_back(addIndex(builder, row, rows));
-  indices.push_back(addIndex(builder, column, columns));
-  return indices;
+TileMatrix mlir::posenc::getTilesOfRows(ImplicitLocOpBuilder &builder,
+                                        Value memory, Value row, Value column) {
+  return {memory, [=, &builder](int64_t i, int64_t j) -> SmallVector<Value> {
+            return {addIndex(builder, row, i * kTileRows),
+                    addIndex(builder, column, j * kTileRows)};
+          }};
 }
 
-static Value loadWords(ImplicitLocOpBuilder &builder, const TilePlace &place,
-                       int64_t row, int64_t column) {
-  auto type =
-      amx::TileType::get({kTileRows, 2 * kTileRows}, builder.getBF16Type());
-  return amx::TileLoadOp::create(builder, type, place.memory,
-                                 place.at(builder, row, column));
+TileMatrix mlir::posenc::getTilesOfBlock(ImplicitLocOpBuilder &builder,
+                                         Value memory, ValueRange outer,
+                                         bool isRowMajor) {
+  return {memory,
+          [=, &builder, first = llvm::to_vector(outer)](int64_t i, int64_t j) {
+            SmallVector<Value> indices(first);
+            Value zero = createIndex(builder, 0);
+            llvm::append_values(
+                indices, createIndex(builder, isRowMajor ? i : j),
+                createIndex(builder, isRowMajor ? j : i), zero, zero);
+            return indices;
+          }};
 }
 
 void mlir::posenc::emitTileProducts(ImplicitLocOpBuilder &builder,
-                                    const TilePlace &a, const TilePlace &b,
-                                    const TilePlace &result,
-                                    const TileSizes &sizes, bool accumulates) {
-  auto sumType =
-      amx::TileType::get({kTileRows, kTileRows}, builder.getF32Type());
-  SmallVector<SmallVector<Value>> places;
-  SmallVector<Value> sums;
-  for (int64_t i = 0; i < sizes.rows; i += kTileRows)
-    for (int64_t j = 0; j < sizes.columns; j += kTileRows) {
-      places.push_back(result.at(builder, i, j));
-      sums.push_back(accumulates
-                         ? Value(amx::TileLoadOp::create(
-                               builder, sumType, result.memory, places.back()))
-                         : Value(amx::TileZeroOp::create(builder, sumType)));
-    }
-  for (int64_t k = 0; k < sizes.depth; k += kTileRows) {
-    SmallVector<Value> right;
-    for (int64_t j = 0; j < sizes.columns; j += kTileRows)
-      right.push_back(loadWords(builder, b, k, j));
-    Value *sum = sums.begin();
-    for (int64_t i = 0; i < sizes.rows; i += kTileRows) {
-      Value left = loadWords(builder, a, i, k);
-      for (Value column : right) {
-        *sum = amx::TileMulFOp::create(builder, sumType, left, column, *sum);
-        ++sum;
-      }
-    }
-  }
-  for (auto [place, sum] : llvm::zip_equal(places, sums))
-    amx::TileStoreOp::create(builder, result.memory, place, sum);
-}
-
-void mlir::posenc::emitBlockProducts(ImplicitLocOpBuilder &builder,
-                                     const TileBlock &a, const TileBlock &b,
-                                     const TileBlock &result, int64_t depth,
-                                     bool accumulates) {
+                                    const TileMatrix &a, const TileMatrix &b,
+                                    const TileMatrix &result, int64_t depth,
+                                    bool accumulates) {
   auto sumType =
       amx::TileType::get({kTileRows, kTileRows}, builder.getF32Type());
   auto wordType =
       amx::TileType::get({kTileRows, 2 * kTileRows}, builder.getBF16Type());
-  Value zero = createIndex(builder, 0);
-  auto getIndices = [&](const TileBlock &block, int64_t first, int64_t second) {
-    SmallVector<Value> indices(block.outer);
-    llvm::append_values(indices, createIndex(builder, first),
-                        createIndex(builder, second), zero, zero);
-    return indices;
-  };
-  auto load = [&](amx::TileType type, const TileBlock &block, int64_t first,
-                  int64_t second) -> Value {
-    return amx::TileLoadOp::create(builder, type, block.memory,
-                                   getIndices(block, first, second));
+  auto load = [&](amx::TileType type, const TileMatrix &matrix, int64_t row,
+                  int64_t column) -> Value {
+    return amx::TileLoadOp::create(builder, type, matrix.memory,
+                                   matrix.getIndices(row, column));
   };
   // The order in which a step finishes its sums.
   constexpr std::pair<int64_t, int64_t> order[] = {
@@ -101,7 +67,7 @@ void mlir::posenc::emitBlockProducts(ImplicitLocOpBuilder &builder,
   for (int64_t k = 0; k < depth; ++k)
     for (auto [i, j] : order) {
       if (j == 0)
-        left[i] = load(wordType, a, k, i);
+        left[i] = load(wordType, a, i, k);
       else if (i == 0)
         right[1] = load(wordType, b, k, 1);
       else if (k + 1 < depth)
@@ -110,7 +76,7 @@ void mlir::posenc::emitBlockProducts(ImplicitLocOpBuilder &builder,
                                            sums[i][j]);
     }
   for (auto [i, j] : order)
-    amx::TileStoreOp::create(builder, result.memory, getIndices(result, i, j),
+    amx::TileStoreOp::create(builder, result.memory, result.getIndices(i, j),
                              sums[i][j]);
 }
 
@@ -194,10 +160,10 @@ void AMXUnit::lower(RewriterBase &rewriter, TileProductOp op) {
   Value zero = createIndex(builder, 0);
   // Emits the products of `count` words from the word `first` on.
   auto emit = [&](Value first, int64_t count) {
-    TileSizes sizes{op.getNumRows(), op.getNumColumns(), count};
-    emitTileProducts(
-        builder, {op.getA(), {}, zero, first}, {op.getB(), {}, first, zero},
-        {op.getSums(), {}, zero, zero}, sizes, /*accumulates=*/true);
+    emitTileProducts(builder, getTilesOfRows(builder, op.getA(), zero, first),
+                     getTilesOfRows(builder, op.getB(), first, zero),
+                     getTilesOfRows(builder, op.getSums(), zero, zero),
+                     count / kTileRows, /*accumulates=*/true);
   };
   int64_t depth = op.getDepth();
   if (!ShapedType::isDynamic(depth)) {

@@ -19,50 +19,39 @@
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <functional>
+
 namespace mlir::posenc {
 
 /// Rows of a tile, and the 32-bit words or f32 numbers of a row.
 constexpr int64_t kTileRows = 16;
 
-/// A place in a buffer of words or f32: the indices of its last two dimensions,
-/// and those before them.
-struct TilePlace {
+/// Tiles of a buffer of words or f32. `getIndices` returns the indices of the
+/// first element of a tile, which is numbered along the rows and the columns of
+/// a matrix.
+struct TileMatrix {
   Value memory;
-  SmallVector<Value> outer;
-  Value row, column;
-
-  SmallVector<Value> at(ImplicitLocOpBuilder &builder, int64_t rows,
-                        int64_t columns) const;
+  std::function<SmallVector<Value>(int64_t row, int64_t column)> getIndices;
 };
 
-/// The sizes of a product, multiples of kTileRows. `depth` are words.
-struct TileSizes {
-  int64_t rows, columns, depth;
-};
+/// Returns tiles side by side in the rows of a matrix of rank 2, from an
+/// element on.
+TileMatrix getTilesOfRows(ImplicitLocOpBuilder &builder, Value memory,
+                          Value row, Value column);
+/// Returns tiles of 1 KB each in a buffer of rank n + 4, of which `outer` are
+/// the first n indices: the next two are the column and the row of a tile, or,
+/// if `isRowMajor`, the row and the column.
+TileMatrix getTilesOfBlock(ImplicitLocOpBuilder &builder, Value memory,
+                           ValueRange outer, bool isRowMajor);
 
-/// Stores the product of `a`, rows x depth words, and `b`, depth x columns
-/// words, to `result`; if `accumulates`, adds it to what is there. All sums are
-/// in registers at the same time: four tiles, beside those of a row of tiles of
-/// `b` and one tile of `a`, are as many as there are. A tile register has one
-/// shape in a function, so all tiles have the same.
-void emitTileProducts(ImplicitLocOpBuilder &builder, const TilePlace &a,
-                      const TilePlace &b, const TilePlace &result,
-                      const TileSizes &sizes, bool accumulates);
-
-/// Tiles of 1 KB each in a buffer of rank n + 4, of words or f32: the first n
-/// indices of 2 x `depth` tiles, or of 2 x 2 tiles of sums.
-struct TileBlock {
-  Value memory;
-  SmallVector<Value> outer;
-};
-
-/// Stores the product of 32 rows and 32 columns over `depth` tiles of the sum.
-/// The tiles are a[k][i], b[k][j] and result[i][j], i and j below 2; if
-/// `accumulates`, the product is added to those of `result`. Tiles are loaded in
-/// an order that needs seven registers, which leaves one for copies.
-void emitBlockProducts(ImplicitLocOpBuilder &builder, const TileBlock &a,
-                       const TileBlock &b, const TileBlock &result,
-                       int64_t depth, bool accumulates);
+/// Stores the product of `a`, 32 rows, and `b`, 32 columns, over `depth` tiles
+/// of words to `result`; if `accumulates`, adds it to what is there. All sums
+/// are in registers at the same time. Tiles are loaded in an order that needs
+/// seven registers, which leaves one for copies. A tile register has one shape
+/// in a function, so all tiles have the same.
+void emitTileProducts(ImplicitLocOpBuilder &builder, const TileMatrix &a,
+                      const TileMatrix &b, const TileMatrix &result,
+                      int64_t depth, bool accumulates);
 
 /// Emits `body` for each count from 1 to `most`, of which the code for `count`
 /// runs. Values of tiles cannot be carried by a loop, so a loop over tiles of

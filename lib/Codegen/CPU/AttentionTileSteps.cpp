@@ -187,9 +187,13 @@ StepRange StepEmitter::getRange(const AttentionBlock &block) {
 }
 
 void StepEmitter::emitScores(Value queryTile, Value stepInTile, Value scores) {
-  emitBlockProducts(builder, {code.steps.queries, {queryTile}},
-                    {code.steps.keys, {stepInTile}}, {scores, {}},
-                    getNumParts(code.dim), /*accumulates=*/false);
+  emitTileProducts(builder,
+                   getTilesOfBlock(builder, code.steps.queries, queryTile,
+                                   /*isRowMajor=*/false),
+                   getTilesOfBlock(builder, code.steps.keys, stepInTile,
+                                   /*isRowMajor=*/true),
+                   getTilesOfBlock(builder, scores, {}, /*isRowMajor=*/true),
+                   getNumParts(code.dim), /*accumulates=*/false);
 }
 
 void StepEmitter::emitWeighted(Value weights, Value queryTile, Value block,
@@ -197,10 +201,13 @@ void StepEmitter::emitWeighted(Value weights, Value queryTile, Value block,
   int64_t parts = getNumParts(code.valueDim) / blockSteps;
   for (int64_t i = 0; i < parts; ++i) {
     Value part = addIndex(builder, mulIndex(builder, slot, parts), i);
-    emitBlockProducts(builder, {weights, {}},
-                      {code.steps.values, {block, part}},
-                      {code.steps.acc, {queryTile, part}}, blockSteps,
-                      /*accumulates=*/true);
+    emitTileProducts(
+        builder, getTilesOfBlock(builder, weights, {}, /*isRowMajor=*/false),
+        getTilesOfBlock(builder, code.steps.values, {block, part},
+                        /*isRowMajor=*/true),
+        getTilesOfBlock(builder, code.steps.acc, {queryTile, part},
+                        /*isRowMajor=*/true),
+        blockSteps, /*accumulates=*/true);
   }
 }
 
