@@ -172,26 +172,31 @@ std::string mlir::posenc::getPackedKey(StringRef key, PanelPacking packing,
   return text;
 }
 
-std::optional<PanelPacking> mlir::posenc::parsePackedKey(StringRef key) {
+std::optional<PanelPacking> mlir::posenc::parsePackedKey(StringRef key,
+                                                         StringRef *matrix) {
   // The last packing is that of the elements.
-  auto find = [&](StringRef name) {
-    size_t at = key.rfind(("." + name).str());
-    return at == StringRef::npos ? 0 : at + 1 + name.size();
-  };
-  size_t panels = find(kPanels), pairs = find(kPairs), codes = find(kCodes);
-  size_t last = std::max({panels, pairs, codes});
-  StringRef rest = key.substr(last);
+  StringRef before, layout;
+  for (StringRef name : {kPanels, kPairs, kCodes})
+    if (size_t at = key.rfind(("." + name).str());
+        at != StringRef::npos && (layout.empty() || at > before.size())) {
+      before = key.take_front(at);
+      layout = name;
+    }
+  if (layout.empty())
+    return std::nullopt;
+  StringRef rest = key.substr(before.size() + 1 + layout.size());
   PanelPacking packing;
-  if (last == 0 || rest.consumeInteger(10, packing.columns) ||
-      !rest.consume_front(".") || rest.consumeInteger(10, packing.rows) ||
-      !rest.consume_front("x") ||
+  if (rest.consumeInteger(10, packing.columns) || !rest.consume_front(".") ||
+      rest.consumeInteger(10, packing.rows) || !rest.consume_front("x") ||
       rest.consumeInteger(10, packing.matrixColumns) ||
       !rest.consume_front("."))
     return std::nullopt;
-  packing.hasPairs = last == pairs;
-  if (last == codes &&
+  packing.hasPairs = layout == kPairs;
+  if (layout == kCodes &&
       (rest.consumeInteger(10, packing.bits) || !rest.consume_front("x") ||
        rest.consumeInteger(10, packing.blockSize)))
     return std::nullopt;
+  if (matrix)
+    *matrix = before;
   return packing;
 }

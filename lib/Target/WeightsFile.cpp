@@ -10,6 +10,7 @@
 
 #include "DefineGlobal.h"
 #include "posenc/ABI/CInterface.h"
+#include "posenc/IR/Remarks.h"
 #include "posenc/IR/Weights.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -74,15 +75,31 @@ llvm::Error WeightsFile::add(ModuleOp module) {
         !getStoredBytes(elements))
       return llvm::createStringError("the elements of '" + global.getSymName() +
                                      "' cannot be weights in a file");
-    if (!tensors.contains(elements))
+    if (!tensors.contains(elements)) {
       if (llvm::Error error = addTensor(global.getSymName(), elements))
         return error;
+      reportOtherPacking(global);
+    }
     auto number = std::distance(tensors.begin(), tensors.find(elements));
     numbers.emplace_back(global.getSymNameAttr(),
                          builder.getI64IntegerAttr(number));
   }
   module->setAttr(kWeightsAttrName, builder.getDictionaryAttr(numbers));
   return llvm::Error::success();
+}
+
+void WeightsFile::reportOtherPacking(Operation *global) {
+  const Tensor &part = parts.back();
+  StringRef matrix;
+  if (!parsePackedKey(part.name, &matrix))
+    return;
+  std::string layout = part.packing->getLayout();
+  std::string known = layouts.try_emplace(matrix, layout).first->second;
+  if (known != layout)
+    reportMissed(global, "posenc-extract-weights",
+                 llvm::formatv("'{0}' is stored as {1} for another target, and "
+                               "again as {2}, which takes {3} bytes",
+                               matrix, known, layout, part.bytes));
 }
 
 std::string WeightsFile::describePacking() const {

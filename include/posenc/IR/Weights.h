@@ -74,8 +74,10 @@ struct PanelPacking {
 /// of the elements under `key` that has the columns.
 std::string getPackedKey(llvm::StringRef key, PanelPacking packing,
                          unsigned columnsDim);
-/// Returns how the elements of such a key are packed.
-std::optional<PanelPacking> parsePackedKey(llvm::StringRef key);
+/// Returns how the elements of such a key are packed, and sets `matrix`, if it
+/// is not null, to the key of the matrix.
+std::optional<PanelPacking> parsePackedKey(llvm::StringRef key,
+                                           llvm::StringRef *matrix = nullptr);
 
 } // namespace mlir::posenc
 

@@ -58,7 +58,8 @@ public:
   static constexpr int64_t kHeaderAlignment = 4096;
 
   /// Adds the weights that posenc-extract-weights left in the attributes of a
-  /// module, and replaces them by their numbers. Equal weights are stored once.
+  /// module, and replaces them by their numbers. Equal weights are stored once;
+  /// a remark names those that another target reads in another form.
   /// Fails if the size of the file overflows.
   llvm::Error add(ModuleOp module);
   bool empty() const { return tensors.empty(); }
@@ -82,6 +83,9 @@ private:
   };
   llvm::Error addTensor(llvm::StringRef symbol, ElementsAttr elements);
   std::string describePacking() const;
+  /// Reports that the last tensor is a matrix that is stored in another form,
+  /// too.
+  void reportOtherPacking(Operation *global);
   std::string createHeader(llvm::StringRef targets,
                            llvm::StringRef digest) const;
   int64_t getDataBytes() const {
@@ -92,6 +96,8 @@ private:
   llvm::MapVector<Attribute, int64_t> tensors;
   /// The names of tensors.
   llvm::StringSet<> names;
+  /// The layouts of packed matrices by their keys.
+  llvm::StringMap<std::string> layouts;
   /// Tensors and padding in order.
   std::vector<Tensor> parts;
   /// What write() has found.
