@@ -267,7 +267,8 @@ TEST_F(CudaCalls, StatusCodes) {
   EXPECT_EQ(callIt(6), POSENC_DTYPE_MISMATCH);
   for (int32_t code : {4, 13})
     EXPECT_EQ(callIt(code), POSENC_UNSUPPORTED) << code;
-  for (int32_t code : {14, 15, -1})
+  EXPECT_EQ(callIt(15), POSENC_BAD_LIBRARY);
+  for (int32_t code : {14, 16, -1})
     EXPECT_EQ(callIt(code), POSENC_KERNEL_FAILED) << code;
   EXPECT_EQ(callIt(0), POSENC_OK) << posenc_last_error();
 }
