@@ -121,7 +121,7 @@ const Fault kSpeculativeFaults[] = {
     {"KeyOfLane", denseConstant({0, 0, 0, 0, 1, 1, 1, 1}),
      setElements({0, 0, 0, 0, 0, 0, 0, 0})},
     {"AlmostCausal",
-     cmpi(CmpIPredicate::sgt, onVectors(), operand(0, op<arith::AddIOp>())),
+     cmpi(CmpIPredicate::sgt, onVectors(), operand(0, op<arith::MinSIOp>())),
      setPredicate(CmpIPredicate::sge)},
     {"WindowNarrow", cmpi(CmpIPredicate::sle, onVectors()),
      setPredicate(CmpIPredicate::slt)},
