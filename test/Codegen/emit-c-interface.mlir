@@ -24,10 +24,10 @@
 // CHECK: llvm.func @posenc.launch(!llvm.ptr, !llvm.ptr) -> i32
 // CHECK: @rope.names("rope\00in0\00in1\00out0\00")
 // Fields of an argument: offset of the name, code, bits, rank, in-place input,
-// strides, dimensions, and whether only its shape is used.
-// CHECK: @rope.arguments(dense<[5, 2, 32, 2, -1, 4, 0, 0,
-// CHECK-SAME: 9, 0, 64, 1, -1, 5, 2, 0,
-// CHECK-SAME: 13, 2, 32, 2, 0, 5, 3, 0]>
+// strides, dimensions, whether only its shape is used, and whether sizes depend on it.
+// CHECK: @rope.arguments(dense<[5, 2, 32, 2, -1, 4, 0, 0, 0,
+// CHECK-SAME: 9, 0, 64, 1, -1, 5, 2, 0, 0,
+// CHECK-SAME: 13, 2, 32, 2, 0, 5, 3, 0, 0]>
 // CHECK: @rope.dims(dense<[3, -1, -1, 16, 3, -1, 3, -1, -1, 16]>
 // CHECK: @rope.sizes(dense<-1>
 // CHECK: @rope.variants() {{.*}} !llvm.array<1 x struct<(i64, ptr)>>
