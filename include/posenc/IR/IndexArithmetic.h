@@ -42,6 +42,20 @@ inline Value mulIndex(ImplicitLocOpBuilder &builder, Value index,
                                              createIndex(builder, factor));
 }
 
+/// Returns the quotient of an index that is not negative.
+inline Value divIndex(ImplicitLocOpBuilder &builder, Value index,
+                      int64_t divisor) {
+  return builder.createOrFold<arith::DivUIOp>(index,
+                                              createIndex(builder, divisor));
+}
+
+/// Returns the remainder of an index that is not negative.
+inline Value remIndex(ImplicitLocOpBuilder &builder, Value index,
+                      int64_t divisor) {
+  return builder.createOrFold<arith::RemUIOp>(index,
+                                              createIndex(builder, divisor));
+}
+
 inline Value minIndex(ImplicitLocOpBuilder &builder, Value a, Value b) {
   return builder.createOrFold<arith::MinSIOp>(a, b);
 }

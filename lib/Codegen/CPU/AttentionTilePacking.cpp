@@ -266,14 +266,6 @@ static Value emitValueWords(ImplicitLocOpBuilder &builder,
   Value blockKeys = createIndex(builder, blockSteps * kStepKeys);
   Value end = builder.createOrFold<arith::MulIOp>(
       builder.createOrFold<arith::CeilDivUIOp>(count, blockKeys), blockKeys);
-  auto divide = [&](Value index, int64_t by) {
-    return builder.createOrFold<arith::DivUIOp>(index,
-                                                createIndex(builder, by));
-  };
-  auto rest = [&](Value index, int64_t by) {
-    return builder.createOrFold<arith::RemUIOp>(index,
-                                                createIndex(builder, by));
-  };
   auto emitPair = [&](Value key, Value before) {
     SmallVector<SmallVector<Value>> at;
     SmallVector<Value> exist;
@@ -286,10 +278,14 @@ static Value emitValueWords(ImplicitLocOpBuilder &builder,
           builder, op, task,
           addIndex(builder, first, minIndex(builder, one, last))));
     }
-    Value step = divide(key, kStepKeys);
-    SmallVector<Value> to{divide(step, blockSteps),        zero,
-                          rest(step, blockSteps),          zero,
-                          divide(rest(key, kStepKeys), 2), zero};
+    Value step = divIndex(builder, key, kStepKeys);
+    SmallVector<Value> to{
+        divIndex(builder, step, blockSteps),
+        zero,
+        remIndex(builder, step, blockSteps),
+        zero,
+        divIndex(builder, remIndex(builder, key, kStepKeys), 2),
+        zero};
     return createLoop(
         builder, zero, createIndex(builder, code.valueDim), kTileRows, before,
         [&](Value column, ValueRange carried) -> SmallVector<Value> {
@@ -298,8 +294,9 @@ static Value emitValueWords(ImplicitLocOpBuilder &builder,
           ValueBits odd = loadValueBits(builder, code, at[1], column, exist[1]);
           ElementwiseBuilder b(builder, builder.getLoc(), none);
           Value words = b.ori(even.bits, b.shl(odd.bits, b.i32(16)));
-          to[1] = divide(column, kStepKeys);
-          to[3] = divide(rest(column, kStepKeys), kTileRows);
+          to[1] = divIndex(builder, column, kStepKeys);
+          to[3] = divIndex(builder, remIndex(builder, column, kStepKeys),
+                           kTileRows);
           storeVector(builder,
                       b.cast<arith::BitcastOp>(builder.getF32Type(), words),
                       code.steps.values, to);
@@ -337,14 +334,6 @@ void mlir::posenc::emitUnsafeValues(ImplicitLocOpBuilder &builder,
   VectorType type = code.getVectorType();
   Location loc = builder.getLoc();
   Value zero = createIndex(builder, 0);
-  auto divide = [&](Value index, int64_t by) {
-    return builder.createOrFold<arith::DivUIOp>(index,
-                                                createIndex(builder, by));
-  };
-  auto rest = [&](Value index, int64_t by) {
-    return builder.createOrFold<arith::RemUIOp>(index,
-                                                createIndex(builder, by));
-  };
   // Returns a value's part and whether it is infinite or NaN.
   auto load = [&](ValueRange at, Value column) {
     Value value =
@@ -358,12 +347,14 @@ void mlir::posenc::emitUnsafeValues(ImplicitLocOpBuilder &builder,
   auto addRow = [&](Value key, ValueRange at, Value row) {
     Value word = memref::LoadOp::create(
         builder, weights,
-        ValueRange{divide(key, kStepKeys), divide(row, kTileRows),
-                   rest(row, kTileRows), divide(rest(key, kStepKeys), 2)});
+        ValueRange{divIndex(builder, key, kStepKeys),
+                   divIndex(builder, row, kTileRows),
+                   remIndex(builder, row, kTileRows),
+                   divIndex(builder, remIndex(builder, key, kStepKeys), 2)});
     ElementwiseBuilder b(builder, loc, word);
     Value bits = b.cast<arith::BitcastOp>(builder.getI32Type(), word);
     Value isOdd = arith::CmpIOp::create(builder, arith::CmpIPredicate::ne,
-                                        rest(key, 2), zero);
+                                        remIndex(builder, key, 2), zero);
     bits = b.select(isOdd, b.andi(bits, b.i32(0xffff0000)),
                     b.shl(bits, b.i32(16)));
     Value weight = b.cast<arith::BitcastOp>(builder.getF32Type(), bits);
@@ -380,10 +371,11 @@ void mlir::posenc::emitUnsafeValues(ImplicitLocOpBuilder &builder,
                  auto [value, isUnsafe] = load(at, column);
                  SmallVector<Value> to{
                      queryTile,
-                     divide(column, kStepKeys),
-                     divide(row, kTileRows),
-                     divide(rest(column, kStepKeys), kTileRows),
-                     rest(row, kTileRows),
+                     divIndex(builder, column, kStepKeys),
+                     divIndex(builder, row, kTileRows),
+                     divIndex(builder, remIndex(builder, column, kStepKeys),
+                              kTileRows),
+                     remIndex(builder, row, kTileRows),
                      zero};
                  Value acc = loadVector(builder, type, code.steps.acc, to);
                  ElementwiseBuilder math(builder, loc, acc);

@@ -113,14 +113,6 @@ public:
 
 private:
   StepRange getRange(const AttentionBlock &block);
-  Value divide(Value index, int64_t by) {
-    return builder.createOrFold<arith::DivUIOp>(index,
-                                                createIndex(builder, by));
-  }
-  Value rest(Value index, int64_t by) {
-    return builder.createOrFold<arith::RemUIOp>(index,
-                                                createIndex(builder, by));
-  }
   /// Returns one of two buffers, the second if `number` is 1.
   Value choose(const Value (&buffers)[2], Value number) {
     Value isSecond =
@@ -148,8 +140,8 @@ private:
 
 AttentionBlock StepEmitter::getBlock(Value number, Value &count) {
   const AttentionTiles &tiles = code.tiles;
-  Value head = rest(number, tiles.heads);
-  Value tile = divide(number, tiles.heads);
+  Value head = remIndex(builder, number, tiles.heads);
+  Value tile = divIndex(builder, number, tiles.heads);
   Value first = mulIndex(builder, tile, kStepKeys);
   count = minIndex(builder, createIndex(builder, kStepKeys),
                    subIndex(builder, task.numTokens, first));
@@ -180,9 +172,9 @@ StepRange StepEmitter::getRange(const AttentionBlock &block) {
   Value first = maxIndex(
       builder, zero,
       subIndex(builder, mask.emitFirstKey(builder, block.position), firstKey));
-  range.firstBlock =
-      minIndex(builder, divide(first, blockSteps * kStepKeys),
-               divide(addIndex(builder, range.endStep, -1), blockSteps));
+  range.firstBlock = minIndex(
+      builder, divIndex(builder, first, blockSteps * kStepKeys),
+      divIndex(builder, addIndex(builder, range.endStep, -1), blockSteps));
   return range;
 }
 
