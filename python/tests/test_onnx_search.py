@@ -43,7 +43,7 @@ def test_nothing_is_wrong():
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_found(fault):
-    result = search("--seed=7", "--count=6", "--nodes=3", f"--fault={fault}",
+    result = search("--seed=7", "--count=15", "--nodes=3", f"--fault={fault}",
                     f"--operators={FAULTS[fault]}")
     assert result.returncode == 1, result.stdout + result.stderr
     assert "expected" in result.stdout
