@@ -589,4 +589,9 @@ check("normalized", [
      "total": np.array([5], np.int32)},
     [constant("wq", weights[0]), constant("wk", weights[1])],
     [o.swapaxes(1, 2).reshape(2, 5, 64)])
+# One row whose sum starts with one element.
+row, matrix, start = floats(1, 2), floats(2, 3), floats(1, 1)
+check("row", [node("Gemm", ["row", "matrix", "start"], ["y0"])],
+      {"row": row, "matrix": matrix, "start": start}, [], [row @ matrix + start], opset=8,
+      dims={"matrix": [2, "n"]})
 finish()
