@@ -27,7 +27,7 @@ static constexpr size_t kMaxTerms = 3;
 static constexpr unsigned kMaxReached = 64;
 
 namespace {
-/// What the operation computes, by the scalar operations of its body.
+/// The kinds of scalar operations in the body of an operation.
 struct Arithmetic {
   /// Whether there are sums, and what may be a product or a sign.
   bool adds = false, multiplies = false;

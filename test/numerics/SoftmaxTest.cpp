@@ -38,7 +38,7 @@ static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 namespace {
-/// What makes the formulas wrong.
+/// An error that is seeded in the formulas.
 enum class Fault { None, StaleMax, UnscaledMerge, EndWithoutSink };
 
 /// Compiles elementwise functions of lists of numbers.

@@ -51,11 +51,12 @@ RaisedOffset raiseOffset(ElementwiseBuilder &b, Value offset, Value largest);
 /// The bit of a sum of weights that is set if the sum is at least 2, or NaN.
 constexpr uint32_t kLargeSumBit = 0x40000000;
 
-/// What is computed from weights before they are rounded.
+/// The use of weights before they are rounded, which sets their precision.
 enum class WeightUse {
-  /// Nothing: the relative error is 7.6e-5, a fiftieth of that of bf16.
+  /// Weights are only rounded: the relative error is 7.6e-5, a fiftieth of that
+  /// of bf16.
   Rounded,
-  /// A sum: the relative error is 2.8e-6.
+  /// Weights are added, too: the relative error is 2.8e-6.
   Summed
 };
 /// Emits 2^x for 16 lanes of f32: 0 for minus infinity, infinity for 128 and

@@ -104,10 +104,10 @@ SoftmaxState emitEmptyState(SoftmaxBuilder &b);
 /// `Base2Softmax`. The max is finite for any sink.
 SoftmaxState emitSinkState(SoftmaxBuilder &b, Value sink);
 
-/// What scores are relative to.
+/// The base of the scores of a row.
 struct SoftmaxBase {
-  /// What is subtracted from scores: the running max, or 0 if that is minus
-  /// infinity.
+  /// The number that is subtracted from scores: the running max, or 0 if that
+  /// is minus infinity.
   Value value;
   /// i1: whether the running max is minus infinity. Null if it is always
   /// finite.
@@ -127,7 +127,7 @@ Value emitLazyMax(SoftmaxBuilder &b, Value before, Value max);
 /// The step from a running max to the next one.
 struct SoftmaxStep {
   SoftmaxBase base;
-  /// What the running sum and the accumulator are multiplied by.
+  /// The factor of the running sum and of the accumulator.
   Value factor;
 };
 /// Emits the step from the running max `before` to `max`, the maximum of it and
@@ -137,7 +137,7 @@ SoftmaxStep emitStep(SoftmaxBuilder &b, Value before, Value max);
 /// The merge of states of one row, each of some of its keys.
 struct SoftmaxMerge {
   Value max;
-  /// What the running sum and the accumulator of each state are multiplied by.
+  /// The factor of each state, for its running sum and its accumulator.
   SmallVector<Value> factors;
 };
 SoftmaxMerge emitMerge(SoftmaxBuilder &b, ValueRange maxes);

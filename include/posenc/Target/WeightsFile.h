@@ -100,7 +100,7 @@ private:
   llvm::StringMap<std::string> layouts;
   /// Tensors and padding in order.
   std::vector<Tensor> parts;
-  /// What write() has found.
+  /// The size and the SHA-256 hash of the header, which write() sets.
   int64_t headerBytes = 0;
   std::array<uint8_t, 32> headerHash{};
 };

@@ -83,8 +83,9 @@ constexpr int64_t kNewestOpset = 28;
 
 class NodeImporter;
 
-/// What an operator does with inputs that are codes, whose type is not that of
-/// their values in the function: most operators would compute wrong results.
+/// The use that an operator makes of inputs that are codes. Their type is not
+/// that of their values in the function, so most operators would compute wrong
+/// results.
 enum class CodeUse {
   Refused,
   /// The result has the elements of the first input, as they are in memory.
