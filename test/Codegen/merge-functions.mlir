@@ -96,8 +96,8 @@ func.func private @outer1(%x: memref<4xf32>) {
   return
 }
 
-// What operands an operation has is compared, other symbols keep a function, and
-// so do recursive calls.
+// Operands are compared, and functions stay whose names other operations use, or that
+// call themselves.
 // CHECK-LABEL: func.func @others
 // CHECK: call @first
 // CHECK: call @second

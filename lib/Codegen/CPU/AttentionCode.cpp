@@ -544,6 +544,29 @@ bool AttentionCode::hasMasks() const {
 // Helpers
 //===----------------------------------------------------------------------===//
 
+AttentionBlock mlir::posenc::emitQueryBlock(ImplicitLocOpBuilder &builder,
+                                            const AttentionCode &code,
+                                            const AttentionTask &task,
+                                            Value head, Value number,
+                                            Value &count) {
+  const AttentionTiles &tiles = code.tiles;
+  Value first = mulIndex(builder, number, tiles.getQueryTile());
+  count = minIndex(builder, createIndex(builder, tiles.getQueryTile()),
+                   subIndex(builder, task.numTokens, first));
+  AttentionBlock block;
+  block.batch = task.batch;
+  block.queryStart = task.queryStart;
+  block.queryHead = addIndex(builder, task.queryHead, head);
+  block.queryTile = addIndex(
+      builder, mulIndex(builder, head, tiles.getQueryTilesPerHead()), number);
+  block.token = addIndex(builder, task.firstToken, first);
+  block.position = addIndex(builder, task.firstPosition, first);
+  Value last = addIndex(builder, count, -1);
+  block.lastToken = addIndex(builder, block.token, last);
+  block.lastPosition = addIndex(builder, block.position, last);
+  return block;
+}
+
 Value mlir::posenc::createSplat(ImplicitLocOpBuilder &builder, VectorType type,
                                 double value) {
   return arith::ConstantOp::create(

@@ -307,6 +307,13 @@ struct AttentionBlock {
   Value isUnsafe;
 };
 
+/// Returns register tile `number` of query head `head` of a task, without keys,
+/// and sets `count` to the number of its tokens.
+AttentionBlock emitQueryBlock(ImplicitLocOpBuilder &builder,
+                              const AttentionCode &code,
+                              const AttentionTask &task, Value head,
+                              Value number, Value &count);
+
 //===----------------------------------------------------------------------===//
 // Helpers
 //===----------------------------------------------------------------------===//

@@ -139,24 +139,10 @@ private:
 } // namespace
 
 AttentionBlock StepEmitter::getBlock(Value number, Value &count) {
-  const AttentionTiles &tiles = code.tiles;
-  Value head = remIndex(builder, number, tiles.heads);
-  Value tile = divIndex(builder, number, tiles.heads);
-  Value first = mulIndex(builder, tile, kStepKeys);
-  count = minIndex(builder, createIndex(builder, kStepKeys),
-                   subIndex(builder, task.numTokens, first));
-  AttentionBlock block;
-  block.batch = task.batch;
-  block.queryStart = task.queryStart;
-  block.queryHead = addIndex(builder, task.queryHead, head);
-  block.queryTile = addIndex(
-      builder, mulIndex(builder, head, tiles.getQueryTilesPerHead()), tile);
-  block.token = addIndex(builder, task.firstToken, first);
-  block.position = addIndex(builder, task.firstPosition, first);
-  Value last = addIndex(builder, count, -1);
-  block.lastToken = addIndex(builder, block.token, last);
-  block.lastPosition = addIndex(builder, block.position, last);
-  return block;
+  int64_t heads = code.tiles.heads;
+  Value head = remIndex(builder, number, heads);
+  Value tile = divIndex(builder, number, heads);
+  return emitQueryBlock(builder, code, task, head, tile, count);
 }
 
 StepRange StepEmitter::getRange(const AttentionBlock &block) {

@@ -112,27 +112,14 @@ static void
 forEachQueryTile(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                  const AttentionTask &task,
                  function_ref<void(AttentionBlock, Value count)> body) {
-  const AttentionTiles &tiles = code.tiles;
   Value zero = createIndex(builder, 0);
-  Value queryTile = createIndex(builder, tiles.getQueryTile());
   createLoop(
-      builder, zero, createIndex(builder, tiles.heads), 1, [&](Value head) {
+      builder, zero, createIndex(builder, code.tiles.heads), 1,
+      [&](Value head) {
         createLoop(builder, zero, task.numQueryTiles, 1, [&](Value number) {
-          Value first = mulIndex(builder, number, tiles.getQueryTile());
-          Value count = minIndex(builder, queryTile,
-                                 subIndex(builder, task.numTokens, first));
-          AttentionBlock block;
-          block.batch = task.batch;
-          block.queryStart = task.queryStart;
-          block.queryHead = addIndex(builder, task.queryHead, head);
-          block.queryTile = addIndex(
-              builder, mulIndex(builder, head, tiles.getQueryTilesPerHead()),
-              number);
-          block.token = addIndex(builder, task.firstToken, first);
-          block.position = addIndex(builder, task.firstPosition, first);
-          Value last = addIndex(builder, count, -1);
-          block.lastToken = addIndex(builder, block.token, last);
-          block.lastPosition = addIndex(builder, block.position, last);
+          Value count;
+          AttentionBlock block =
+              emitQueryBlock(builder, code, task, head, number, count);
           body(block, count);
         });
       });

@@ -165,7 +165,7 @@ ElementsAttr mlir::posenc::packPanels(ElementsAttr matrix, unsigned columnsDim,
 }
 
 ElementsAttr mlir::posenc::packPairs(ElementsAttr matrix, unsigned columnsDim,
-                                     int64_t panelColumns, int64_t multiple) {
+                                     int64_t panelColumns, int64_t words) {
   auto type = cast<RankedTensorType>(matrix.getType());
   int64_t rows = type.getDimSize(1 - columnsDim),
           columns = type.getDimSize(columnsDim);
@@ -173,8 +173,6 @@ ElementsAttr mlir::posenc::packPairs(ElementsAttr matrix, unsigned columnsDim,
   int64_t rowStride = columnsDim == 1 ? type.getDimSize(1) : 1;
   constexpr int64_t half = kDotBlock / 2;
   int64_t panels = llvm::divideCeil(columns, panelColumns);
-  int64_t words = llvm::alignTo(
-      rows / kDotBlock * half + std::min(rows % kDotBlock, half), multiple);
   auto packed = RankedTensorType::get({panels, words, panelColumns},
                                       IntegerType::get(type.getContext(), 32));
   ArrayRef<char> from = *getStoredBytes(matrix);

@@ -54,10 +54,10 @@ void readTableFromPanels(RewriterBase &rewriter, Operation *function,
                          unsigned columnsDim);
 
 /// Packs a constant of 16-bit floats into such panels of 32-bit words, pairs of
-/// rows as packDotWords (ProductTiling.h) makes them. The number of words of a
-/// column is a multiple of `multiple`; those behind the last row are zeros.
+/// rows as packDotWords (ProductTiling.h) makes them. A column has `words`
+/// words; those behind the last row are zeros.
 ElementsAttr packPairs(ElementsAttr matrix, unsigned columnsDim,
-                       int64_t panelColumns, int64_t multiple);
+                       int64_t panelColumns, int64_t words);
 
 /// Whether packPanels() and packPairs() can pack these elements.
 bool canPackPanels(ElementsAttr matrix);

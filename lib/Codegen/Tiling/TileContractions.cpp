@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -132,11 +133,17 @@ static Value findPanels(RewriterBase &rewriter, const Product &product,
   ElementsAttr elements;
   if (!matchPattern(matrix, m_Constant(&elements)) || !canPackPanels(elements))
     return nullptr;
-  // A number of words for AMX is right for all dot products.
-  elements = usesBF16Dots ? packPairs(elements, dim, columns, kTileWords)
-                          : packPanels(elements, dim, columns);
-  return arith::ConstantOp::create(rewriter, product.op->getLoc(),
-                                   cast<TypedAttr>(elements));
+  Location loc = product.op->getLoc();
+  if (usesBF16Dots) {
+    // A number of words for AMX is right for all dot products.
+    int64_t depth = elements.getShapedType().getDimSize(1 - dim);
+    OpFoldResult words =
+        getNumDotWords(rewriter, loc, rewriter.getIndexAttr(depth), kTileWords);
+    elements = packPairs(elements, dim, columns, *getConstantIntValue(words));
+  } else {
+    elements = packPanels(elements, dim, columns);
+  }
+  return arith::ConstantOp::create(rewriter, loc, cast<TypedAttr>(elements));
 }
 
 /// Returns the elements of the right matrix if it is a constant, else null.
