@@ -24,15 +24,17 @@
 // PEEL:           scf.for {{.*}} step %c8 iter_args
 // PEEL:             scf.if
 // PEEL:               %[[FIRST:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<8x32xf32>)
-// PEEL:               posenc.tile_product floats {{.*}} sums(%[[FIRST]] :
+// PEEL:               %[[PART:.*]] = posenc.tile_product floats
+// PEEL:               linalg.generic {{.*}} ins(%[[PART]] : {{.*}} outs(%[[FIRST]] :
 // PEEL:             } else {
 // PEEL:               %[[EMPTY:.*]] = tensor.empty() : tensor<8x32xf32>
 // PEEL:               %[[EDGE:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%[[EMPTY]] : tensor<8x32xf32>)
-// PEEL:               posenc.tile_product floats {{.*}} sums(%[[EDGE]] :
+// PEEL:               %[[PART:.*]] = posenc.tile_product floats
+// PEEL:               linalg.generic {{.*}} ins(%[[PART]] : {{.*}} outs(%[[EDGE]] :
 // PEEL:           scf.for %{{.*}} = %c256 to %{{.*}} step %c256
-// PEEL-NOT:         linalg.fill
 // PEEL-LABEL: func.func @batch(
 // PEEL-NOT:     linalg.fill
+// PEEL:         scf.forall
 
 // Some rows of the left operand are copied at a time. A row of scratch is one cache
 // line longer than the block.
@@ -42,17 +44,18 @@
 // COPIED-LABEL: func.func @matmul(
 // COPIED-SAME:    %[[A:.*]]: tensor<?x?xf32>, %{{.*}}: tensor<?x?xf32>, %{{.*}}: tensor<?x?xf32>)
 // COPIED:         scf.forall {{.*}} step (264, 128)
-// COPIED:           scf.for %{{.*}} = %c0 to %{{.*}} step %c128
+// COPIED:           scf.for %{{.*}} = %c0 to %{{.*}} step %c256
 // COPIED:             %[[BLOCK:.*]] = tensor.extract_slice %[[A]]
 // COPIED:             scf.for %[[ROW:.*]] = %c0 to %{{.*}} step %c36
 // COPIED:               tensor.extract_slice %[[BLOCK]][%[[ROW]], 0]
-// COPIED:               tensor.empty() : tensor<36x144xf32>
+// COPIED:               tensor.empty() : tensor<36x272xf32>
 // COPIED:               scf.for {{.*}} step %c12
-// COPIED:                 tensor.extract_slice %{{.*}} [12, %{{.*}}] [1, 1] : tensor<36x144xf32> to tensor<12x?xf32>
+// COPIED:                 tensor.extract_slice %{{.*}} [12, %{{.*}}] [1, 1] : tensor<36x272xf32> to tensor<12x?xf32>
 
 // Panels of the right operand are packed, by whole rows where a block is
-// complete; the accumulators of a tile are in registers. A fill of the result
-// becomes a fill of its tiles.
+// complete; the accumulators of a tile are in registers, start with zero for each
+// block of k and are added to the result. A fill of the result becomes a fill of
+// its tiles.
 // CHECK-LABEL: func.func @matmul(
 // CHECK-SAME:    %[[A:.*]]: tensor<?x?xf32>, %[[B:.*]]: tensor<?x?xf32>, %[[C:.*]]: tensor<?x?xf32>)
 // CHECK-NOT:     linalg.fill
@@ -66,7 +69,9 @@
 // CHECK:             } else {
 // CHECK:             scf.for {{.*}} step %c8 iter_args
 // CHECK:               scf.if
-// CHECK:                 posenc.tile_product floats ins(%{{.*}}, %{{.*}} : tensor<8x?xf32>, tensor<?x32xf32>) sums(%{{.*}} : tensor<8x32xf32>)
+// CHECK:                 %[[NONE:.*]] = linalg.fill ins(%cst : f32)
+// CHECK:                 %[[PART:.*]] = posenc.tile_product floats ins(%{{.*}}, %{{.*}} : tensor<8x?xf32>, tensor<?x32xf32>) sums(%[[NONE]] : tensor<8x32xf32>)
+// CHECK:                 linalg.generic {{.*}} ins(%[[PART]] :
 // CHECK:               } else {
 // CHECK:                 linalg.copy
 // VECTOR-LABEL: func.func @matmul(

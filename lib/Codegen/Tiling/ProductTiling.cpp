@@ -15,10 +15,12 @@
 //         for register tiles of rows
 //           one posenc.tile_product of rows x columns x k      (registers)
 //
-// Every element of C is one sum in the order of k, which starts with the
-// initial value of C, whatever the tile sizes are. Partial tiles at the edges
-// of C are copied to scratch of the full tile size, so the same micro-kernel
-// computes all tiles.
+// An element of C of f32 is the sum of its initial value and of partial sums of
+// kSumDepth elements along k each, both in the order of k, whatever the tile
+// sizes are: blocks of k are as deep as a partial sum. Other types have one sum
+// in the order of k, which starts with the initial value. Partial tiles at the
+// edges of C are copied to scratch of the full tile size, so the same
+// micro-kernel computes all tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -100,10 +102,12 @@ private:
   bool isSwapped(unsigned operand, unsigned first, unsigned second) const;
   /// Copies a matrix of `sizes`, transposed if `swapped`, to the upper left
   /// corner of scratch of the static shape `shape`, in the accumulator type.
-  /// The rest of the scratch is undefined; results computed from it are not
-  /// stored.
+  /// The rest of the scratch is zero if `isPadded`, else undefined; results
+  /// computed from it are not stored.
   Value pack(Value source, bool swapped, ArrayRef<int64_t> shape,
-             ArrayRef<OpFoldResult> sizes);
+             ArrayRef<OpFoldResult> sizes, bool isPadded = false);
+  /// Returns a new tensor of zeros.
+  Value createZeros(ArrayRef<int64_t> shape);
   /// Copies a matrix, transposed if `swapped`, and converts it to the element
   /// type of the destination.
   Value convert(Value source, bool swapped, Value destination);
@@ -239,9 +243,16 @@ Value ProductTiling::convert(Value source, bool swapped, Value destination) {
       });
 }
 
+Value ProductTiling::createZeros(ArrayRef<int64_t> shape) {
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(sum));
+  Value empty = tensor::EmptyOp::create(b, loc, shape, sum);
+  return linalg::FillOp::create(b, loc, zero, empty).getResult(0);
+}
+
 Value ProductTiling::pack(Value source, bool swapped, ArrayRef<int64_t> shape,
-                          ArrayRef<OpFoldResult> sizes) {
-  Value scratch = tensor::EmptyOp::create(b, loc, shape, sum);
+                          ArrayRef<OpFoldResult> sizes, bool isPadded) {
+  Value scratch = isPadded ? createZeros(shape)
+                           : tensor::EmptyOp::create(b, loc, shape, sum);
   SmallVector<OpFoldResult> offsets(2, attr(0));
   Value corner = extract(scratch, offsets, sizes);
   return insert(convert(source, swapped, corner), scratch, offsets, sizes);
@@ -401,13 +412,27 @@ Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
     std::swap(offsets[0], offsets[1]);
     std::swap(sizes[0], sizes[1]);
   }
-  return TileProductOp::create(
+  Value sums =
+      tiles.hasPartialSums ? createZeros({tiles.rows, tiles.columns}) : tile;
+  sums = TileProductOp::create(
              b, loc, extract(left, offsets, sizes),
-             extract(panel, {zero, zero}, {steps, attr(tiles.columns)}), tile,
+             extract(panel, {zero, zero}, {steps, attr(tiles.columns)}), sums,
              tiles.usesBF16Dots ? ProductElements::BF16Pairs
                                 : ProductElements::Floats,
              leftSwapped)
-      .getResult();
+             .getResult();
+  if (!tiles.hasPartialSums)
+    return sums;
+  AffineMap identity = b.getMultiDimIdentityMap(2);
+  auto add = linalg::GenericOp::create(
+      b, loc, tile.getType(), sums, tile,
+      ArrayRef<AffineMap>{identity, identity},
+      SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
+      [&](OpBuilder &nested, Location l, ValueRange args) {
+        Value total = arith::AddFOp::create(nested, l, args[1], args[0]);
+        linalg::YieldOp::create(nested, l, total);
+      });
+  return add.getResult(0);
 }
 
 Value ProductTiling::startTile(Value tile) {
@@ -451,9 +476,10 @@ Value ProductTiling::addPanel(Value part, Value left, bool leftSwapped,
               std::swap(from[0], from[1]);
               std::swap(leftSizes[0], leftSizes[1]);
             }
-            Value padded =
-                pack(extract(left, from, leftSizes), leftSwapped,
-                     {tiles.rows, tiles.blockReduction}, {count, depth});
+            // Subnormal numbers in missing rows would take time.
+            Value padded = pack(extract(left, from, leftSizes), leftSwapped,
+                                {tiles.rows, tiles.blockReduction},
+                                {count, depth}, /*isPadded=*/true);
             tile = addTile(tile, padded, /*leftSwapped=*/false, attr(0), panel,
                            depth);
           }

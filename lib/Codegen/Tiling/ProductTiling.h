@@ -18,6 +18,11 @@ namespace mlir::posenc {
 /// are rounded once the sum is complete; otherwise the type itself.
 Type getSumType(Type result);
 
+/// Elements along k of a partial sum of f32, which starts with zero and is then
+/// added to C. One sum over thousands of elements would lose a digit: its error
+/// grows with their number. Part of the promise of equal bits, so no tuning.
+constexpr int64_t kSumDepth = 256;
+
 /// The words of a row of an AMX tile.
 constexpr int64_t kTileWords = 16;
 
@@ -36,6 +41,8 @@ struct ContractionTiles {
   /// start from the initial value of C. Otherwise that value is stored to C
   /// first.
   bool peelsFirst = false;
+  /// Whether each block of k is a partial sum. `blockReduction` is kSumDepth.
+  bool hasPartialSums = false;
   /// Whether the product uses bf16 dot products (VDPBF16PS): both matrices are
   /// bf16 and are copied as 32-bit words of two elements along k.
   bool usesBF16Dots = false;

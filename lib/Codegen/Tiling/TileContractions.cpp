@@ -257,6 +257,8 @@ private:
     bool hasFewRows = !ShapedType::isDynamic(rows) && rows <= kFewRows;
     // A partial tile takes as long as a full one, so prefers a divisor of rows.
     int64_t minRows = tiles.rows > 8 ? 8 : tiles.rows - 2;
+    if (hasFewRows && rows < minRows)
+      tiles.rows = rows;
     for (int64_t count = tiles.rows; hasFewRows && count >= minRows; --count)
       if (rows % count == 0) {
         tiles.rows = count;
@@ -280,6 +282,9 @@ private:
             tiles.rows * tiles.rows;
     }
     tiles.usesBF16Dots = usesBF16Dots(product);
+    tiles.hasPartialSums = sum.isF32() && !tiles.usesBF16Dots;
+    if (tiles.hasPartialSums)
+      tiles.blockReduction = kSumDepth;
     if (tiles.usesBF16Dots) {
       // Products with few columns have smaller blocks, so that there are blocks
       // for more threads.
@@ -326,7 +331,7 @@ private:
   static constexpr int64_t kFewRows = 64, kBlockColumnsOfFew = 128;
   /// Block of k for prepacked panels: this many rows of a register tile's
   /// columns stay in L1.
-  static constexpr int64_t kDepthOfPanels = 256;
+  static constexpr int64_t kDepthOfPanels = kSumDepth;
   /// Rows of a register tile of AMX: two tiles.
   static constexpr int64_t kTileRowsOfProduct = 32;
 };

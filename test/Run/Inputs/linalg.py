@@ -108,6 +108,11 @@ def products():
                           for x, text in ((a, left), (b, right), (c, out))]
                 check(f"{left}; {right}; {out}", product((left, right, out), kinds), arrays,
                       expected if out == "m, n" else expected.T, LIMITS["f32"])
+    # Sums of 256 products each are added: one sum would lose those that are small.
+    a, b = np.full((13, 768), 2.0**-25, np.float32), np.ones((768, 37), np.float32)
+    a[:, 0] = 1
+    check("partial sums", product(("m, k", "k, n", "m, n"), kinds),
+          [a, b, np.zeros((13, 37), np.float32)], np.full((13, 37), 1 + 2.0**-16), 0)
     a, b, c = floats((3, 5, 37)), floats((3, 37, 50)), floats((3, 5, 50))
     check("batch", product(("b, m, k", "b, k, n", "b, m, n"), kinds), [a, b, c],
           c.astype(np.float64) + a.astype(np.float64) @ b, LIMITS["f32"])
