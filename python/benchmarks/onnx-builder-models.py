@@ -5,23 +5,28 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Builds small random models by the model builder of onnxruntime-genai, compiles the
-files, and compares the logits and caches with ONNX Runtime's.
+"""Builds small random models, compiles the files, and compares the results with those of
+ONNX Runtime, and of the same file with dequantized weights in f64.
 
-    python python/benchmarks/onnx-builder-models.py --folder models --models llama3,phi3
+    python python/benchmarks/onnx-builder-models.py --folder models --models llama3,vit
 
-needs onnxruntime-genai 0.18, transformers 5.24, onnx 1.23.2 and onnxruntime 1.32. A
-folder that has a model is not built again. Each model is called twice: with the tokens
-of two sequences, and then with one more token and the caches of the first call. A cell
-of the table is the largest difference of the logits, relative to the largest of them. The
-reference computes in f32: the accuracy level of MatMulNBits is set to that, and files of
-f16 are compared with those of f32. Caches of a sliding window are not built, since they
-are not supported. The exit status is 1 if a result is wrong, or if a model is refused that
-is not known to be.
+needs torch 2.15, onnxruntime-genai 0.18, transformers 5.24, onnx 1.23.2, onnxscript 0.7.2
+and onnxruntime 1.32. A folder that has a model is not built again. Decoders are built by
+the model builder of onnxruntime-genai, and called twice: with the tokens of two sequences,
+and then with one more token and the caches of the first call. Other models are those of
+onnx-models.py, exported by torch.onnx.export; the weights of int4 are made by ONNX
+Runtime's MatMulNBitsQuantizer.
+
+A cell of the table has three numbers, each the largest difference of the first result,
+relative to the largest number in it: from ONNX Runtime, from f64, and of ONNX Runtime from
+f64. ONNX Runtime's MatMulNBits computes in f32 (accuracy level 1). Caches of a sliding
+window are not built, since they are not supported. The exit status is 1 if a result is
+wrong, or if a model is refused that is not known to be.
 """
 
 import argparse
 import contextlib
+import importlib.util
 import io
 import os
 import pathlib
@@ -29,6 +34,8 @@ import subprocess
 import sys
 import traceback
 import warnings
+
+from onnx_doubles import Doubles
 
 SMALL = {"hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 2,
          "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 256,
@@ -65,6 +72,8 @@ MODELS = {
                  "sliding_window": 8, "layer_types": ["sliding_attention",
                                                       "full_attention"]}),
 }
+# Models of onnx-models.py.
+EXPORTED = ("bert", "modernbert", "vit", "clip", "whisper")
 PRECISIONS = ("int4", "fp16", "fp32")
 TOLERANCES = {"int4": 1e-4, "fp16": 1e-2, "fp32": 1e-4}
 # Parts of the messages of models that are known to be refused, and of the builder's for
@@ -95,8 +104,40 @@ def save_source(name, folder):
         unk_token="t3").save_pretrained(folder)
 
 
+def load(name):
+    """Returns the module of another script in this folder."""
+    path = pathlib.Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def export(name, precision, folder):
+    """Returns the file of an exported model, which is made if it does not exist."""
+    import onnx
+
+    path = folder / f"{name}-{precision}" / "model.onnx"
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if precision == "int4":
+        from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+
+        model = onnx.load(export(name, "fp32", folder))
+        quantizer = MatMulNBitsQuantizer(model, block_size=32, accuracy_level=1)
+        quantizer.process()
+        onnx.save(quantizer.model.model, path)
+    else:
+        load("onnx-models").export(name, 18, False, path,
+                                   "float16" if precision == "fp16" else "float32")
+    return path
+
+
 def build(name, precision, folder, extra):
     """Returns the file of a model, which is built if it does not exist."""
+    if name in EXPORTED:
+        return export(name, precision, folder)
     from onnxruntime_genai.models import builder
 
     source = folder / "sources" / name
@@ -123,12 +164,16 @@ def build(name, precision, folder, extra):
     return path
 
 
-def make_calls(model, random):
-    """Returns the inputs of a first call and those of the next one, which lack the caches
-    of the first call."""
+def make_calls(name, model, random):
+    """Returns the inputs of a first call and, for decoders, those of the next one, which
+    lack the caches of the first call."""
     import numpy
 
     types = {1: numpy.float32, 7: numpy.int64, 10: numpy.float16}
+    if name in EXPORTED:
+        inputs = load("onnx-models").make_inputs(name)
+        return [{value.name: inputs[value.name].numpy().astype(
+            types[value.type.tensor_type.elem_type]) for value in model.graph.input}]
     calls = []
     for tokens, past in ((7, 0), (1, 7)):
         feeds = {}
@@ -162,9 +207,9 @@ def open_session(path):
     return onnxruntime.InferenceSession(model.SerializeToString(), options)
 
 
-def measure(path, reference, options):
-    """Returns the largest differences of the logits and of the caches, each relative to
-    the largest number."""
+def measure(name, path, options):
+    """Returns, for the first result and for the caches, three largest differences, each
+    relative to the largest number: from ONNX Runtime, from f64, and of both references."""
     import numpy
     import onnx
     import posenc
@@ -178,34 +223,36 @@ def measure(path, reference, options):
     kernels = posenc.load(library)
     function = getattr(kernels, next(iter(kernels)))
     model = onnx.load(path, load_external_data=False)
-    session = open_session(reference)
-    types = {value.name: value.type for value in session.get_inputs()}
-    names = [value.name for value in session.get_outputs()]
-    worst = {"logits": 0.0, "caches": 0.0}
+    names = [value.name for value in model.graph.output]
+    session, doubles = open_session(path), Doubles(onnx.load(path))
+    worst = {"result": numpy.zeros(3), "caches": numpy.zeros(3)}
     caches = {}
-    for feeds in make_calls(model, numpy.random.default_rng(7)):
+    for feeds in make_calls(name, model, numpy.random.default_rng(7)):
         feeds.update(caches)
-        wide = {name: array.astype(numpy.float32)
-                if types[name] == "tensor(float)" else array
-                for name, array in feeds.items() if name in types}
-        wanted = dict(zip(names, session.run(None, wide)))
-        ours = dict(zip([value.name for value in model.graph.output],
-                        function(*(feeds[value.name] for value in model.graph.input))))
-        for name in names:
-            a, b = numpy.asarray(ours[name], float), numpy.asarray(wanted[name], float)
-            kind = "logits" if name == "logits" else "caches"
-            if a.shape != b.shape:
-                raise RuntimeError(f"{name} has shape {a.shape}, not {b.shape}")
-            worst[kind] = max(worst[kind], abs(a - b).max() / abs(b).max())
-        caches = {name.replace("present", "past_key_values"): numpy.asarray(value)
-                  for name, value in ours.items() if name != "logits"}
+        results = function(*(feeds[value.name] for value in model.graph.input))
+        results = results if isinstance(results, (tuple, list)) else [results]
+        ours = dict(zip(names, map(numpy.asarray, results)))
+        theirs, exact = dict(zip(names, session.run(names, feeds))), doubles.run(feeds)
+        for output in names:
+            parts = [array.astype(float) for array in
+                     (ours[output], theirs[output], exact[output])]
+            if len({part.shape for part in parts}) != 1:
+                raise RuntimeError(f"{output} has shape {parts[0].shape}, not "
+                                   f"{parts[2].shape}")
+            kind = "result" if output == names[0] else "caches"
+            found = [abs(a - b).max() / abs(parts[2]).max()
+                     for a, b in ((parts[0], parts[1]), (parts[0], parts[2]),
+                                  (parts[1], parts[2]))]
+            worst[kind] = numpy.maximum(worst[kind], found)
+        caches = {output.replace("present", "past_key_values"): value
+                  for output, value in ours.items() if output != names[0]}
     return worst
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=pathlib.Path, required=True)
-    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--models", default=",".join([*MODELS, *EXPORTED]))
     parser.add_argument("--precisions", default=",".join(PRECISIONS))
     parser.add_argument("--extra", default="", help="options of the builder, KEY=VALUE,...")
     parser.add_argument("--compiler", default="posenc-compile")
@@ -225,11 +272,11 @@ def main():
                 path = build(name, precision, options.folder, extra)
                 if options.build_only:
                     continue
-                reference = build(name, "fp32", options.folder, extra) \
-                    if precision == "fp16" else path
-                worst = measure(path, reference, options)
-                is_wrong = max(worst.values()) > TOLERANCES[precision]
-                cells.append(f"{'wrong: ' if is_wrong else ''}{worst['logits']:.1e}")
+                worst = measure(name, path, options)
+                is_wrong = not all((found[:2] <= TOLERANCES[precision]).all()
+                                   for found in worst.values())
+                cells.append(("wrong: " if is_wrong else "") +
+                             " / ".join(f"{found:.1e}" for found in worst["result"]))
             except Exception as error:  # Whatever the packages raise.
                 text = str(error).strip().splitlines() or [type(error).__name__]
                 is_wrong = not any(part in text[0] for part in KNOWN)

@@ -203,17 +203,19 @@ def make_model(name):
     return Wrapper().eval()
 
 
-def export(name, opset, is_dynamic, path):
+def export(name, opset, is_dynamic, path, dtype="float32"):
     import torch
 
-    inputs = make_inputs(name)
+    kind = getattr(torch, dtype)
+    inputs = {key: value.to(kind) if value.is_floating_point() else value
+              for key, value in make_inputs(name).items()}
     shapes = None
     if is_dynamic:
         axes = {"pixel_values": {0: "images"}, "input_features": {0: "batch"},
                 "decoder_input_ids": {0: "batch", 1: "targets"},
                 "input_ids": {0: "batch", 1: "tokens"}}
         shapes = (tuple(axes[key] for key in inputs),)
-    torch.onnx.export(make_model(name), tuple(inputs.values()), path, dynamo=True,
+    torch.onnx.export(make_model(name).to(kind), tuple(inputs.values()), path, dynamo=True,
                       opset_version=opset, dynamic_shapes=shapes, external_data=False,
                       input_names=list(inputs), output_names=["result"], verbose=False)
 

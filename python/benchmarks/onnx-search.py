@@ -36,10 +36,12 @@ import warnings
 
 import numpy as np
 import posenc
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from onnx_graphs import GENERATORS, NAMES, PROTOS, Graph, Skip, agrees, make_model
-import onnx_operators  # noqa: F401 (adds to GENERATORS)
+import onnx_fused  # noqa: F401 (adds to GENERATORS)
+import onnx_operators  # noqa: F401
+import onnx_quantized  # noqa: F401
 
 
 def generate(rng, num_nodes, operators):
@@ -74,8 +76,8 @@ def to_model(graph, nodes=None):
     """The model whose results are those of `nodes`; inputs nobody reads are left out."""
     nodes = graph.nodes if nodes is None else nodes
     read = names_read(nodes)
-    made = [name for node in nodes for name in node.output]
     arrays = {v.name: v.array for v in graph.values}
+    made = [name for node in nodes for name in node.output if name in arrays]
     outputs = [helper.make_tensor_value_info(name, PROTOS[NAMES[arrays[name].dtype]], None)
                for name in made]
     proto = helper.make_graph(nodes, "search",
@@ -134,7 +136,8 @@ def shrink(graph, compiler, folder, fault):
     nodes = list(graph.nodes)
     for node in reversed(graph.nodes):
         fewer = [n for n in nodes if n is not node]
-        if not fewer or names_read(fewer).intersection(node.output):
+        if not fewer or names_read(fewer).intersection(node.output) - {""} or \
+                not to_model(graph, fewer).graph.output:
             continue
         try:
             check(graph, fewer, compiler, folder, fault)
@@ -207,6 +210,28 @@ def next_operator(model):
         node.op_type = table.get(node.op_type, node.op_type)
 
 
+ZEROS = {"QuantizeLinear": [2], "DequantizeLinear": [2], "MatMulInteger": [2, 3],
+         "MatMulNBits": [3], "GatherBlockQuantized": [3]}
+
+
+@fault
+def no_zero_points(model):
+    """Zero points are overlooked."""
+    for node in model.graph.node:
+        for place in ZEROS.get(node.op_type, []):
+            if place < len(node.input):
+                node.input[place] = ""
+
+
+@fault
+def swapped_halves(model):
+    """The halves of the bytes of a constant are swapped."""
+    for tensor in model.graph.initializer:
+        if tensor.data_type == TensorProto.UINT8:
+            array = numpy_helper.to_array(tensor)
+            tensor.CopyFrom(numpy_helper.from_array(array << 4 | array >> 4, tensor.name))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
@@ -247,7 +272,8 @@ def main():
             if message and options.verbose:
                 print(f"graph {number}: refused: {message.splitlines()[0]}", flush=True)
             if not message:
-                operators.update(node.op_type for node in graph.nodes)
+                operators.update(".".join(filter(None, (node.domain, node.op_type)))
+                                 for node in graph.nodes)
     print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) +
           f"; {len(operators)} of {len(GENERATORS)} operators, "
           f"{sum(operators.values())} nodes")

@@ -26,6 +26,11 @@ PROTOS = {name: helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
           for name, dtype in TYPES.items()}
 SIZES = [0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 17]
 MAX_ELEMENTS = 4000
+DOMAIN = "com.microsoft"
+
+
+# Operators of ONNX Runtime in the domain of ONNX.
+OF_RUNTIME = ("SimplifiedLayerNormalization",)
 
 
 class Skip(Exception):
@@ -33,7 +38,7 @@ class Skip(Exception):
 
 
 class Value:
-    """A value of the graph: its name and its numbers.
+    """A value of the graph: its name and its numbers, or None and its tensor for codes.
 
     `is_exact`: no rounding has taken place, so that a floor, a comparison or a conversion
     to integers has one right result.
@@ -56,32 +61,36 @@ class Value:
 
 
 class Judges:
-    """Evaluates one node by onnx.reference and by ONNX Runtime."""
+    """Evaluates a node, or some that are drawn together, by onnx.reference and by ONNX
+    Runtime."""
 
     def __init__(self, opset):
         self.opset = opset
 
-    def make_model(self, node, inputs):
+    def make_model(self, nodes, inputs, tensors, names):
         graph = helper.make_graph(
-            [node], "node",
+            nodes, "node",
             [helper.make_tensor_value_info(name, PROTOS[NAMES[x.dtype]], x.shape)
              for name, x in inputs.items()],
-            [helper.make_empty_tensor_value_info(name) for name in node.output])
+            [helper.make_empty_tensor_value_info(name) for name in names], tensors)
         return make_model(graph, self.opset)
 
-    def evaluate(self, node, inputs):
-        """Returns the results, or raises Skip."""
-        model = self.make_model(node, inputs)
-        try:
-            inferred = onnx.shape_inference.infer_shapes(model, check_type=True,
-                                                         strict_mode=True)
-            onnx.checker.check_model(inferred)
-        except Exception as error:
-            raise Skip(f"invalid: {error}") from None
+    def evaluate(self, nodes, inputs, tensors, names):
+        """Returns the results with these names, or raises Skip. `tensors` are constants."""
+        inferred = self.make_model(nodes, inputs, tensors, names)
         judges = [self.ask_reference, self.ask_runtime]
         # The reference gives these operators their meaning since opset 13 in any opset.
-        if self.opset < 13 and node.op_type in ("Softmax", "LogSoftmax", "Hardmax"):
+        if self.opset < 13 and nodes[0].op_type in ("Softmax", "LogSoftmax", "Hardmax"):
             judges = [self.ask_runtime]
+        if any(node.domain or node.op_type in OF_RUNTIME for node in nodes):
+            judges = [self.ask_runtime]
+        else:
+            try:
+                inferred = onnx.shape_inference.infer_shapes(inferred, check_type=True,
+                                                             strict_mode=True)
+                onnx.checker.check_model(inferred)
+            except Exception as error:
+                raise Skip(f"invalid: {error}") from None
         results = [judge(inferred, inputs) for judge in judges]
         results = [result for result in results if result is not None]
         if not results:
@@ -112,7 +121,8 @@ class Judges:
 
 def make_model(graph, opset):
     # The IR version that belongs to the opset: judges refuse newer ones.
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset),
+                                                   helper.make_opsetid(DOMAIN, 1)],
                              ir_version=min(10, helper.find_min_ir_version_for(
                                  [helper.make_opsetid("", opset)])))
 
@@ -137,6 +147,8 @@ class Graph:
         self.opset = rng.choice(range(7, 25))
         self.judges = Judges(self.opset)
         self.nodes, self.values, self.inputs, self.initializers = [], [], [], []
+        # The number of nodes that have been drawn, also of those that are not kept.
+        self.drawn = 0
 
     # Values ---------------------------------------------------------------------------
 
@@ -220,25 +232,52 @@ class Graph:
 
     # Operators ------------------------------------------------------------------------
 
-    def emit(self, op, inputs, exact=False, results=1, captured=(), **attributes):
+    def node(self, op, inputs, results, hidden=(), **attributes):
+        """A node that is not part of the graph yet. Inputs are values or names, and
+        results with the numbers `hidden` have no names."""
+        names = [v if isinstance(v, str) else v.name if v is not None else ""
+                 for v in inputs]
+        self.drawn += 1
+        outputs = ["" if i in hidden else f"v{self.drawn}_{i}" for i in range(results)]
+        domain, _, op = op.rpartition(".")
+        attributes = {k: v for k, v in attributes.items() if v is not None}
+        return helper.make_node(op, names, outputs, domain=domain, **attributes)
+
+    def emit(self, op, inputs, exact=False, results=1, captured=(), hidden=(),
+             **attributes):
         """Adds a node if the judges agree about it. Its branches read the values
         `captured`."""
-        names = [v.name if v is not None else "" for v in inputs]
-        outputs = [f"v{len(self.nodes)}_{i}" for i in range(results)]
-        attributes = {k: v for k, v in attributes.items() if v is not None}
-        node = helper.make_node(op, names, outputs, **attributes)
-        feeds = {v.name: v.array for v in [*inputs, *captured] if v is not None}
+        node = self.node(op, inputs, results, hidden, **attributes)
+        return self.emit_nodes([node], [*inputs, *captured], exact)
+
+    def emit_nodes(self, nodes, inputs, exact=False, names=None):
+        """Adds nodes that read the values `inputs`, if the judges agree about the results
+        `names`, those of the last node if it is None. Other results of the nodes are not
+        values of the graph."""
+        names = [name for name in nodes[-1].output if name] if names is None else names
+        inputs = [v for v in inputs if v is not None]
+        feeds = {v.name: v.array for v in inputs if v.array is not None}
+        tensors = [v.tensor for v in inputs if v.array is None]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            arrays = self.judges.evaluate(node, feeds)
+            arrays = self.judges.evaluate(nodes, feeds, tensors, names)
         if any(x.size > MAX_ELEMENTS for x in arrays):
             raise Skip("too large")
-        is_exact = exact and all(v is None or v.is_exact for v in [*inputs, *captured])
-        self.nodes.append(node)
+        is_exact = exact and all(v.is_exact for v in inputs)
+        self.nodes.extend(nodes)
         created = [Value(name, x, is_exact or x.dtype.kind in "biu")
-                   for name, x in zip(outputs, arrays)]
+                   for name, x in zip(names, arrays)]
         self.values.extend(created)
         return created
+
+    def tensor(self, proto, numbers):
+        """Adds a constant of a type that is not among TYPES."""
+        numbers = np.asarray(numbers)
+        value = Value(self.name("c"), None, True)
+        value.tensor = helper.make_tensor(value.name, proto, numbers.shape,
+                                          [int(x) for x in numbers.ravel()])
+        self.initializers.append(value.tensor)
+        return value
 
     def indices(self, values, kind=np.int64):
         """Integers in one dimension that must be constant."""

@@ -21,6 +21,8 @@ pytest.importorskip("onnxruntime")
 SEARCH = pathlib.Path(__file__).resolve().parents[1] / "benchmarks/onnx-search.py"
 # Faults, and operators that show them.
 FAULTS = {"no-attributes": "Transpose,Concat,LeakyRelu,ReduceMax",
+          "no-zero-points": "DequantizeLinear,MatMulInteger,com.microsoft.MatMulNBits",
+          "swapped-halves": "com.microsoft.MatMulNBits",
           "next-operator": "ReduceMax,Floor,Add,Less",
           "other-opset": "Softmax,LogSoftmax",
           "other-sign-of-integers": "Slice,Gather,Pad",

@@ -164,6 +164,9 @@ FailureOr<Tensor> onnx::normalizeRows(NodeImporter &node, Tensor &tensor,
 
 /// The layer norm of the sum of embeddings of words, positions and segments.
 static LogicalResult importEmbedNorm(NodeImporter &node) {
+  for (unsigned needed : {2, 3, 5, 6})
+    if (!node.hasInput(needed))
+      return node.emitError() << "input " << needed << " is missing";
   Tensor &words = node.getInput(0);
   node.ignore("mask_index_type");
   if (words.getRank() != 2)
@@ -226,7 +229,7 @@ void onnx::addNormOperators(OperatorTable &table) {
   // ONNX Runtime registers this in the default domain.
   table["SimplifiedLayerNormalization"] = {2, 2, 1, importNorm};
   table["com.microsoft/SimplifiedLayerNormalization"] = {2, 2, 1, importNorm};
-  table["com.microsoft/EmbedLayerNormalization"] = {7, 9, 3, importEmbedNorm};
+  table["com.microsoft/EmbedLayerNormalization"] = {1, 9, 3, importEmbedNorm};
   table["com.microsoft/SkipLayerNormalization"] = {3, 5, 4, importSkipNorm};
   table["com.microsoft/SkipSimplifiedLayerNormalization"] = {3, 4, 4,
                                                              importSkipNorm};

@@ -160,15 +160,28 @@ static Tensor swapMatrix(NodeImporter &node, Tensor &tensor) {
   return transpose(node, tensor, permutation);
 }
 
-/// alpha * A * B with batches, A and B transposed or not.
+/// Returns a tensor whose first dimension is moved behind those of the batch.
+static Tensor moveRowsBehindBatch(NodeImporter &node, Tensor &tensor) {
+  int64_t rank = tensor.getRank();
+  if (rank < 3)
+    return tensor;
+  SmallVector<int64_t> permutation =
+      llvm::to_vector(llvm::seq<int64_t>(1, rank - 1));
+  permutation.append({0, rank - 1});
+  return transpose(node, tensor, permutation);
+}
+
+/// alpha * A * B with batches, A and B transposed or not, which may be behind
+/// their first dimension.
 static LogicalResult importFusedMatMul(NodeImporter &node) {
   Tensor left = node.getInput(0), right = node.getInput(1);
   double alpha = node.getFloat("alpha", 1);
-  for (StringRef name : {"transBatchA", "transBatchB"})
-    if (node.getInt(name, 0))
-      return node.emitError() << "attribute '" << name << "' is not supported";
   if (!left.isFloat())
     return node.emitError() << "expected floats, found " << left.element;
+  if (node.getInt("transBatchA", 0))
+    left = moveRowsBehindBatch(node, left);
+  if (node.getInt("transBatchB", 0))
+    right = moveRowsBehindBatch(node, right);
   if (node.getInt("transA", 0))
     left = swapMatrix(node, left);
   if (node.getInt("transB", 0))

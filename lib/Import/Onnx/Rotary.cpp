@@ -142,6 +142,9 @@ static LogicalResult importRotary(NodeImporter &node) {
     // The head is as wide as the window if the number of heads is not given.
     if (numHeads == 0 && isMicrosoft && width && pairs && *pairs > 0)
       numHeads = *width / (2 * *pairs);
+    if (numHeads == 0)
+      return node.emitError() << "without 'num_heads', the sizes of the last "
+                                 "dimension and of the tables must be constant";
     if (failed(assign(input, splitHeads(node, input, numHeads))))
       return failure();
   }

@@ -490,10 +490,12 @@ check("fused-products", [
     node("FusedConv", ["image", "patch"], ["y1"], "com.microsoft", strides=[4, 4],
          activation="Relu"),
     node("FusedConv", ["image", "patch"], ["y2"], "com.microsoft", strides=[4, 4],
-         activation="LeakyRelu", activation_params=[0.1])],
-    {"at": a.swapaxes(2, 3), "bt": b.swapaxes(1, 2), "image": image},
-    [constant("patch", patch)], [a @ b / 4, np.maximum(patches, 0), slope],
-    dims={"at": ["n", 3, 5, "m"]})
+         activation="LeakyRelu", activation_params=[0.1]),
+    node("FusedMatMul", ["ab", "bt"], ["y3"], "com.microsoft", transBatchA=1, transB=1)],
+    {"at": a.swapaxes(2, 3), "bt": b.swapaxes(1, 2), "image": image,
+     "ab": np.moveaxis(a, -2, 0).copy()},
+    [constant("patch", patch)], [a @ b / 4, np.maximum(patches, 0), slope, a @ b],
+    dims={"at": ["n", 3, 5, "m"], "ab": ["m", "n", 3, 5]})
 words, segments = random.integers(0, 9, (2, 5)), random.integers(0, 2, (2, 5))
 tables, weight, bias = [floats(9, 16), floats(7, 16), floats(2, 16)], floats(16), floats(16)
 total = tables[0][words] + tables[1][:5] + tables[2][segments]
@@ -508,13 +510,16 @@ check("encoder", [
     node("Attention", ["y0", "kernel", "offset", "mask"], ["y2"], "com.microsoft",
          num_heads=2),
     node("Attention", ["y0", "kernel", "offset"], ["y3"], "com.microsoft",
-         num_heads=2, unidirectional=1, qkv_hidden_sizes=[16, 16, 16])],
+         num_heads=2, unidirectional=1, qkv_hidden_sizes=[16, 16, 16]),
+    node("EmbedLayerNormalization", ["words", "", "t0", "t1", "", "w", "b"], ["y4"],
+         "com.microsoft", epsilon=1e-12)],
     {"words": words, "segments": segments, "mask": visible[:, 0, 0].astype(np.int32)},
     [constant(f"t{i}", table) for i, table in enumerate(tables)] +
     [constant("w", weight), constant("b", bias), constant("kernel", kernel),
      constant("offset", offset)],
     [x, total, heads(attend(q[0], k[0], v[0], visible)),
-     heads(attend(q[0], k[0], v[0], np.tri(5, dtype=bool)))],
+     heads(attend(q[0], k[0], v[0], np.tri(5, dtype=bool))),
+     layer_norm(tables[0][words] + tables[1][:5], weight, bias, 1e-12)],
     dims={name: ["n", "s"] for name in ("words", "segments", "mask")})
 
 # Rotations and attention.
