@@ -141,7 +141,8 @@ class GroupQueryAttention(OpRun):
     op_domain = "com.microsoft"
 
     def _run(self, q, k, v, past_k, past_v, seqlens_k, total, cos=None, sin=None,
-             positions=None, bias=None, sinks=None, **_):
+             positions=None, bias=None, sinks=None, k_scale=None, v_scale=None,
+             q_norm=None, k_norm=None, **_):
         heads, kv_heads = self.num_heads, self.kv_num_heads
         batch, tokens = q.shape[:2]
         if k is None or k.size == 0:
@@ -149,6 +150,9 @@ class GroupQueryAttention(OpRun):
             q, k, v = np.split(q, [heads * size, (heads + kv_heads) * size], -1)
         q, k, v = (x.reshape(batch, tokens, count, -1) for x, count in
                    ((q, heads), (k, kv_heads), (v, kv_heads)))
+        epsilon = get(self, "qk_norm_epsilon", 1e-6)
+        q, k = (x if weight is None else normalize(x, weight, epsilon)
+                for x, weight in ((q, q_norm), (k, k_norm)))
         lengths = np.asarray(seqlens_k).reshape(-1) + 1
         first = lengths - tokens
         assert (first == past_k.shape[2]).all(), "caches as long as their contents"

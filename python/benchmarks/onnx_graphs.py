@@ -82,6 +82,9 @@ class Judges:
         # The reference gives these operators their meaning since opset 13 in any opset.
         if self.opset < 13 and nodes[0].op_type in ("Softmax", "LogSoftmax", "Hardmax"):
             judges = [self.ask_runtime]
+        if any(node.op_type == "QLinearMatMul" for node in nodes):
+            # The reference adds an odd zero point before it rounds to even numbers.
+            judges = [self.ask_runtime]
         if any(node.domain or node.op_type in OF_RUNTIME for node in nodes):
             judges = [self.ask_runtime]
         else:
