@@ -70,7 +70,8 @@ void mlir::posenc::printTileSums(OpAsmPrinter &printer, Operation *, Value sums,
 ParseResult mlir::posenc::parseProductElements(OpAsmParser &parser,
                                                ProductElementsAttr &elements) {
   return parseCase<ProductElements>(parser, elements, symbolizeProductElements,
-                                    "floats, bf16_pairs or f16_pairs");
+                                    "floats, bf16_pairs, f16_pairs, u8s8_quads "
+                                    "or s8u8_quads");
 }
 
 void mlir::posenc::printProductElements(OpAsmPrinter &printer, Operation *,

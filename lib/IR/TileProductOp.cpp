@@ -48,20 +48,26 @@ static LogicalResult verifyElements(TileProductOp op) {
   Type sum = getElementTypeOrSelf(op.getSums().getType());
   for (Value panel : {op.getA(), op.getB()}) {
     Type element = getElementTypeOrSelf(panel.getType());
-    if (op.hasPairs()) {
+    if (op.hasQuads()) {
+      if (!element.isInteger(32))
+        return op.emitOpError() << "expected quads in words of i32, got "
+                                << panel.getType() << " (tile_product_c2)";
+    } else if (op.hasWords()) {
       if (!element.isF32() && !element.isInteger(32))
         return op.emitOpError() << "expected pairs in words of i32 or f32, got "
                                 << panel.getType() << " (tile_product_c2)";
-    } else if (!isa<FloatType>(element) ||
+    } else if (!isa<FloatType>(element) || !isa<FloatType>(sum) ||
                element.getIntOrFloatBitWidth() > sum.getIntOrFloatBitWidth()) {
       return op.emitOpError()
              << "expected floats that are not wider than the sums' " << sum
              << ", got " << panel.getType() << " (tile_product_c2)";
     }
   }
-  if (op.hasPairs() && !sum.isF32())
-    return op.emitOpError() << "expected sums of f32 for pairs, got "
-                            << op.getSums().getType() << " (tile_product_c2)";
+  if (op.hasQuads() ? !sum.isInteger(32) : op.hasWords() && !sum.isF32())
+    return op.emitOpError()
+           << "expected sums of "
+           << (op.hasQuads() ? "i32 for quads" : "f32 for pairs") << ", got "
+           << op.getSums().getType() << " (tile_product_c2)";
   return success();
 }
 

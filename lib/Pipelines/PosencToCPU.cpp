@@ -64,6 +64,8 @@ static void addTiling(OpPassManager &manager,
   contractions.vectorBytes = options.vectorBytes;
   contractions.bf16Dots = options.bf16Dots;
   contractions.bf16Tiles = options.bf16Tiles;
+  contractions.int8Dots = options.int8Dots;
+  contractions.int8Tiles = options.int8Tiles;
   copyTuning(options, contractions);
   manager.addNestedPass<func::FuncOp>(
       createPosencTileContractionsPass(contractions));
@@ -129,6 +131,8 @@ void mlir::posenc::buildTiledToVectorPipeline(
   PosencLowerTileProductsPassOptions products;
   products.bf16Dots = options.bf16Dots;
   products.bf16Tiles = options.bf16Tiles;
+  products.int8Dots = options.int8Dots;
+  products.int8Tiles = options.int8Tiles;
   manager.addNestedPass<func::FuncOp>(
       createPosencLowerTileProductsPass(products));
   manager.addNestedPass<func::FuncOp>(createPosencVectorizeLinalgPass());
@@ -194,6 +198,8 @@ void mlir::posenc::buildTiledToVectorPipeline(
       getVectorOptions<PosencPrefetchRowsPassOptions>(options)));
   manager.addNestedPass<func::FuncOp>(createPosencStreamStoresPass(
       getVectorOptions<PosencStreamStoresPassOptions>(options)));
+  if (options.int8Dots)
+    manager.addNestedPass<func::FuncOp>(createPosencFormByteDotsPass());
   manager.addPass(createPosencOutlineLoopsPass());
   // Runs when the choices for each loop are made, which depend on the buffers
   // around it, and before the loop is lowered.
@@ -207,6 +213,7 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   if (!options.bf16Tiles) {
     PosencExpandTilesPassOptions tiles;
     tiles.avx512 = options.vectorBytes == 64;
+    tiles.int8Dots = options.int8Dots;
     manager.addNestedPass<func::FuncOp>(createPosencExpandTilesPass(tiles));
   }
   manager.addNestedPass<func::FuncOp>(createPosencScalarizeTransfersPass());

@@ -60,6 +60,8 @@ static StringRef findMissing(StringRef intrinsic, const TargetSpec &target) {
     return "instructions of another architecture";
   if (!target.hasBF16Conversion && rest.starts_with("x86.avx512bf16."))
     return "AVX512-BF16";
+  if (!target.hasInt8Dots && rest.starts_with("x86.avx512.vpdpbusd"))
+    return "AVX512-VNNI";
   if (!target.hasBF16Tiles &&
       (rest.starts_with("x86.tile") || rest.starts_with("x86.tdp")))
     return "AMX-BF16";
@@ -115,6 +117,8 @@ LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
   options.nativeBF16 = target.hasBF16Conversion;
   options.bf16Dots = target.hasBF16Dots;
   options.bf16Tiles = target.hasBF16Tiles;
+  options.int8Dots = target.hasInt8Dots;
+  options.int8Tiles = target.hasInt8Tiles;
   options.schedule = target.schedule;
   copyTuning(target.tuning, options);
   PassManager toTiles(module.getContext()), toCode(module.getContext());

@@ -64,7 +64,7 @@ struct Level {
   ArrayRef<StringRef> required;
   uint64_t cpuFeatures;
   unsigned vectorBytes;
-  bool hasBF16, hasTiles;
+  bool hasVnni, hasBF16, hasTiles;
 };
 } // namespace
 
@@ -73,36 +73,49 @@ static constexpr StringRef kV3Features[] = {
     "fma",  "lzcnt", "movbe", "popcnt", "sahf", "sse4.2"};
 static constexpr StringRef kV4Features[] = {"avx512bw", "avx512cd", "avx512dq",
                                             "avx512f", "avx512vl"};
+static constexpr StringRef kVnniFeatures[] = {"avx512vnni"};
 static constexpr StringRef kBF16Features[] = {"avx512bf16"};
 
-static constexpr StringRef kTileFeatures[] = {"amx-bf16", "amx-tile"};
+static constexpr StringRef kTileFeatures[] = {"amx-bf16", "amx-int8",
+                                              "amx-tile"};
 
 static constexpr StringRef kPrefer256 = "prefer-256-bit";
 
-/// Each level includes those before it. Every CPU with AVX512-BF16 has
-/// AVX512-VNNI, so code for AVX512-BF16 uses both, and entry points check for
-/// both.
+/// Each level includes those before it.
 static const Level kX86Levels[] = {
-    {"x86-64-v3", "", kV3Features, kCpuFeatureX86V3, 32, false, false},
-    {"x86-64-v4", "", kV4Features, kCpuFeatureX86V4, 64, false, false},
+    {"x86-64-v3", "", kV3Features, kCpuFeatureX86V3, 32, false, false, false},
+    {"x86-64-v4", "", kV4Features, kCpuFeatureX86V4, 64, false, false, false},
+    {"x86-64-v4", "+avx512vnni", kVnniFeatures, kCpuFeatureAvx512Vnni, 64, true,
+     false, false},
     {"x86-64-v4", "+avx512bf16,+avx512vnni", kBF16Features,
-     kCpuFeatureAvx512Bf16, 64, true, false},
-    {"x86-64-v4", "+avx512bf16,+avx512vnni,+amx-bf16,+amx-tile", kTileFeatures,
-     kCpuFeatureAmxBf16, 64, true, true}};
+     kCpuFeatureAvx512Bf16, 64, true, true, false},
+    {"x86-64-v4", "+avx512bf16,+avx512vnni,+amx-bf16,+amx-int8,+amx-tile",
+     kTileFeatures, kCpuFeatureAmxBf16, 64, true, true, true}};
+
+/// The features that every CPU with another one has, so that a target need not
+/// name both.
+static constexpr std::pair<StringRef, StringRef> kImpliedFeatures[] = {
+    {"avx512vnni", "avx512bf16"}, {"amx-int8", "amx-bf16"}};
 
 /// Sets the highest level whose features the CPU has; false if there is none.
 static bool setX86Level(TargetSpec &spec,
                         llvm::function_ref<bool(StringRef)> has) {
   spec.cpuFeatures = 0;
   for (const Level &level : kX86Levels) {
-    if (!llvm::all_of(level.required, has))
+    auto isKnown = [&](StringRef feature) {
+      return has(feature) || llvm::any_of(kImpliedFeatures, [&](auto implied) {
+               return implied.first == feature && has(implied.second);
+             });
+    };
+    if (!llvm::all_of(level.required, isKnown))
       break;
     spec.cpu = level.cpu.str();
     spec.features = level.features.str();
     spec.cpuFeatures |= level.cpuFeatures;
     spec.vectorBytes = level.vectorBytes;
     spec.hasBF16Conversion = spec.hasBF16Dots = level.hasBF16;
-    spec.hasBF16Tiles = level.hasTiles;
+    spec.hasBF16Tiles = spec.hasInt8Tiles = level.hasTiles;
+    spec.hasInt8Dots = level.hasVnni;
   }
   return spec.cpuFeatures != 0;
 }
@@ -130,8 +143,8 @@ static std::string describeFeatures(const llvm::Triple &triple) {
     return ": expected a CPU alone";
   SmallVector<StringRef> features;
   for (ArrayRef<StringRef> level :
-       {ArrayRef(kV4Features), ArrayRef(kBF16Features), ArrayRef(kTileFeatures),
-        ArrayRef(kPrefer256)})
+       {ArrayRef(kV4Features), ArrayRef(kVnniFeatures), ArrayRef(kBF16Features),
+        ArrayRef(kTileFeatures), ArrayRef(kPrefer256)})
     features.append(level.begin(), level.end());
   return ": expected one of " + llvm::join(features, ", ");
 }
@@ -168,6 +181,7 @@ findCpu(const llvm::Target &target, const llvm::Triple &triple, StringRef cpu,
 static bool isCheckedX86(const llvm::Target &target, const llvm::Triple &triple,
                          StringRef feature) {
   if (llvm::is_contained(kV4Features, feature) ||
+      llvm::is_contained(kVnniFeatures, feature) ||
       llvm::is_contained(kBF16Features, feature) ||
       llvm::is_contained(kTileFeatures, feature))
     return true;
@@ -211,7 +225,7 @@ static llvm::Expected<std::string> nameHost() {
   bool hasVnni = features.lookup("avx512vnni");
   if (!setX86Level(host, [&](StringRef name) {
         return features.lookup(name) && (name != "avx512bf16" || hasVnni) &&
-               (name != "amx-bf16" || mayUseTiles());
+               ((name != "amx-bf16" && name != "amx-int8") || mayUseTiles());
       }))
     return makeFloorError("host");
   // A virtual machine may hide the CPU's name, or features of the CPU that it
@@ -296,8 +310,9 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
       return makeFloorError(spec.name);
     if (isNarrow) {
       spec.vectorBytes = std::min(spec.vectorBytes, 32u);
-      // bf16 dot products are generated only for vectors of 64 bytes.
+      // Dot products are generated only for vectors of 64 bytes.
       spec.hasBF16Dots = spec.hasBF16Tiles = false;
+      spec.hasInt8Dots = spec.hasInt8Tiles = false;
     }
     return spec;
   }

@@ -12,7 +12,7 @@
 // RUN: %{lower} | FileCheck %s
 // REDEFINE: %{options} = bf16-dots
 // RUN: %{lower} | FileCheck %s --check-prefix=DOTS
-// REDEFINE: %{options} = bf16-dots bf16-tiles
+// REDEFINE: %{options} = bf16-dots bf16-tiles int8-dots int8-tiles
 // RUN: %{lower} | FileCheck %s --check-prefix=AMX
 
 // Sums in a tensor: the loop carries them as one vector. Narrow floats are extended.
@@ -204,4 +204,22 @@ func.func @others(%a: memref<32x16xi32>, %b: memref<16x32xi32>, %c: memref<32x32
   posenc.tile_product bf16_pairs transposed ins(%b, %b : memref<16x32xi32>, memref<16x32xi32>) sums(%c : memref<32x32xf32>)
   posenc.tile_product bf16_pairs ins(%a, %apart : memref<32x16xi32>, memref<16x32xi32, strided<[64, 2]>>) sums(%c : memref<32x32xf32>)
   return
+}
+
+// -----
+
+// Words of four bytes: VPDPBUSD takes unsigned bytes first. Without it, they are
+// arithmetic.
+// CHECK-LABEL: func.func @quads(
+// CHECK: vector.load %{{.*}} : memref<16x32xi32>, vector<16xi32>
+// CHECK-COUNT-8: arith.muli %{{.*}} : vector<16xi32>
+// CHECK-NOT: arith.muli
+// AMX-LABEL: func.func @quads(
+// AMX-SAME: %[[A:[^:]*]]: memref<1x16xi32>, %[[B:[^:]*]]: memref<16x32xi32>
+// AMX: %[[X:.*]] = vector.bitcast %{{.*}} : vector<16xi32> to vector<64xi8>
+// AMX: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"(%{{.*}}, %{{.*}}, %{{.*}}) : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+// AMX-NOT: arith.muli
+func.func @quads(%a: memref<1x16xi32>, %b: memref<16x32xi32>, %c: vector<1x2x16xi32>) -> vector<1x2x16xi32> {
+  %0 = posenc.tile_product s8u8_quads ins(%a, %b : memref<1x16xi32>, memref<16x32xi32>) sums(%c : vector<1x2x16xi32>)
+  return %0 : vector<1x2x16xi32>
 }

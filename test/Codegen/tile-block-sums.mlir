@@ -13,26 +13,31 @@
 // RUN:   --split-input-file --mlir-print-local-scope \
 // RUN:   | FileCheck %s --check-prefix=AVX2
 
-// Register tiles of 5 rows; the last rows are computed one at a time. Sums of the
-// result start before the loop over blocks, those of a block in it.
+// Register tiles of 6, 2 and 1 rows, each a vector of columns. Codes are read and
+// converted once for all rows of a tile, and the result is written after all blocks.
 // CHECK-LABEL: func.func @product(
+// CHECK-SAME:    %[[A:.*]]: tensor<?x8x32xf32>
 // CHECK:         scf.forall (%[[P:.*]]) in (3)
-// CHECK:           scf.for %[[I:.*]] = %c0 to %{{.*}} step %c5
-// CHECK:             linalg.fill {{.*}} tensor<5x1x64xf32>
-// CHECK:             scf.for %[[B:.*]] = %c0 to %c8 step %c1
-// CHECK:               %[[ZEROS:.*]] = linalg.fill {{.*}} tensor<5x1x1x64xf32>
-// CHECK:               %[[SUM:.*]] = scf.for %[[K:.*]] = %c0 to %c32 step %c1 iter_args(%{{.*}} = %[[ZEROS]])
-// CHECK:                 tensor<1x1x1x64xi8>
-// CHECK:                 linalg.generic
-// CHECK:                 math.fma
-// CHECK:               linalg.generic {{.*}} ins(%[[SUM]], %{{.*}} : tensor<5x1x1x64xf32>, tensor<1x1x64xf32>)
-// CHECK:           scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c5
-// CHECK:             scf.for %{{.*}} = %c0 to %{{.*}} step %c1
-// CHECK:               linalg.fill {{.*}} tensor<1x1x64xf32>
+// CHECK:           scf.for %[[I:.*]] = %c0 to %{{.*}} step %c6
+// CHECK:             %[[SUMS:.*]]:6 = scf.for %[[B:.*]] = %c0 to %c8 step %c1 iter_args
+// CHECK:               %[[PARTS:.*]]:6 = scf.for %[[K:.*]] = %c0 to %c32 step %c1 iter_args
+// CHECK:                 tensor.extract %{{.*}}[%[[I]], %[[B]], %[[K]]]
+// CHECK:                 vector.transfer_read %{{.*}}[%c0, %[[B]], %[[K]], %c0]{{.*}} vector<64xi8>
+// CHECK:                 arith.sitofp {{.*}} vector<64xi32> to vector<64xf32>
+// CHECK-NOT:             arith.sitofp
+// CHECK-COUNT-6:         math.fma
+// CHECK:               vector.transfer_read %{{.*}}[%c0, %[[B]], %c0]{{.*}} vector<64xf32>
+// CHECK:               math.fma %[[PARTS]]#0
+// CHECK:               math.fma %[[PARTS]]#5
+// CHECK:             vector.transfer_write %[[SUMS]]#0, %{{.*}}[%[[I]], %c0, %c0]
+// CHECK:             vector.transfer_write %[[SUMS]]#5
+// CHECK:           scf.for %{{.*}} step %c2
+// CHECK:           scf.for %{{.*}} step %c1
 // AVX2-LABEL: func.func @product(
 // AVX2:         scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (3, 64) step (1, 32)
 // AVX2:           scf.for %{{.*}} step %c2
-// AVX2:             linalg.fill {{.*}} tensor<2x1x32xf32>
+// AVX2:             vector<32xi8>
+// AVX2:           scf.for %{{.*}} step %c1
 #rows = affine_map<(m, p, b, n, k) -> (m, b, k)>
 #codes = affine_map<(m, p, b, n, k) -> (p, b, k, n)>
 #partial = affine_map<(m, p, b, n, k) -> (m, p, b, n)>

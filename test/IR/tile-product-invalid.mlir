@@ -49,6 +49,30 @@ func.func @f(%a: tensor<8x8xi32>, %c: tensor<8x8xf64>) {
 
 // -----
 
+func.func @quads(%a: tensor<8x8xf32>, %c: tensor<8x8xi32>) {
+  // expected-error @+1 {{expected quads in words of i32, got 'tensor<8x8xf32>' (tile_product_c2)}}
+  %0 = posenc.tile_product u8s8_quads ins(%c, %a : tensor<8x8xi32>, tensor<8x8xf32>) sums(%c : tensor<8x8xi32>)
+  return
+}
+
+// -----
+
+func.func @sums_of_quads(%a: tensor<8x8xi32>, %c: tensor<8x8xf32>) {
+  // expected-error @+1 {{expected sums of i32 for quads, got 'tensor<8x8xf32>' (tile_product_c2)}}
+  %0 = posenc.tile_product s8u8_quads ins(%a, %a : tensor<8x8xi32>, tensor<8x8xi32>) sums(%c : tensor<8x8xf32>)
+  return
+}
+
+// -----
+
+func.func @floats_of_integers(%a: tensor<8x8xf32>, %c: tensor<8x8xi32>) {
+  // expected-error @+1 {{expected floats that are not wider than the sums' 'i32', got 'tensor<8x8xf32>' (tile_product_c2)}}
+  %0 = posenc.tile_product floats ins(%a, %a : tensor<8x8xf32>, tensor<8x8xf32>) sums(%c : tensor<8x8xi32>)
+  return
+}
+
+// -----
+
 func.func @f(%a: tensor<4x?xf32>, %b: tensor<?x8xf32>, %c: tensor<8x8xf32>) {
   // expected-error @+1 {{expected equal numbers of rows, got 4 and 8 (tile_product_c3)}}
   %0 = posenc.tile_product floats ins(%a, %b : tensor<4x?xf32>, tensor<?x8xf32>) sums(%c : tensor<8x8xf32>)
@@ -107,7 +131,7 @@ func.func @f(%a: memref<8x8xf32>) {
 // -----
 
 func.func @f(%a: tensor<8x8xf32>) {
-  // expected-error @+1 {{expected floats, bf16_pairs or f16_pairs, got 'int8_quads'}}
+  // expected-error @+1 {{expected floats, bf16_pairs, f16_pairs, u8s8_quads or s8u8_quads, got 'int8_quads'}}
   %0 = posenc.tile_product int8_quads ins(%a, %a : tensor<8x8xf32>, tensor<8x8xf32>) sums(%a : tensor<8x8xf32>)
   return
 }

@@ -202,9 +202,10 @@ def PosencTileBlockSumsPass
     an operand is a sum over the elements of a block that nobody else reads, such as
     the product with a matrix of codes with a scale for each block. The columns are
     contiguous in the results and the operands. Output: an `scf.forall` over tiles of
-    columns, and in it loops over tiles of rows, blocks and elements. The sum of a
-    block is one tile, which is scaled and added to the result. Left alone: sums of
-    other types than f32, and those whose columns are no multiple of a vector.
+    columns, and in it loops over tiles of rows, blocks and elements, which carry a
+    vector of columns for each row of a tile: the sums of a block, which are scaled
+    and added to those of the rows. Left alone: sums of other types than f32 and i32,
+    those whose columns are no multiple of a vector, and bodies with `linalg.index`.
 
     ```
     %p = linalg.generic ins(%a, %codes : tensor<?x64x32xf32>, tensor<8x64x32x64xi8>)
@@ -215,19 +216,22 @@ def PosencTileBlockSumsPass
     becomes
     ```
     %c = scf.forall (%panel) in (8) shared_outs(%out = ...) {
-      scf.for %row = %c0 to %all step %c5 ... {
-        scf.for %block = %c0 to %c64 step %c1 ... {
-          %p = scf.for %k = %c0 to %c32 step %c1 iter_args(%acc = %zeros) {
-            linalg.generic outs(%acc : tensor<5x1x1x64xf32>) { ... math.fma }
+      scf.for %row = %c0 to %whole step %c6 ... {
+        %sums:6 = scf.for %block = %c0 to %c64 step %c1 iter_args(...) -> (vector<64xf32>, ...) {
+          %p:6 = scf.for %k = %c0 to %c32 step %c1 iter_args(...) -> (vector<64xf32>, ...) {
+            ... vector.transfer_read, tensor.extract, vector.broadcast, math.fma ...
           }
-          linalg.generic ins(%p, %scale : ...) outs(... : tensor<5x1x64xf32>)
+          ... vector.transfer_read of the scales, math.fma ...
         }
+        ... vector.transfer_write ...
       }
+      ... the remaining rows, two and one at a time ...
       scf.forall.in_parallel { ... }
     }
     ```
   }];
-  let dependentDialects = kTilingDialects;
+  let dependentDialects =
+      !listconcat(kTilingDialects, ["::mlir::vector::VectorDialect"]);
   let options = [
     Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
            "Bytes of the widest vector of the target">];
@@ -318,7 +322,11 @@ def PosencTileContractionsPass
   }];
   let options = !listconcat(Posenc_ContractionOptions, [
     Option<"bf16Tiles", "bf16-tiles", "bool", "false",
-           "Use AMX tiles for these dot products">
+           "Use AMX tiles for these dot products">,
+    Option<"int8Dots", "int8-dots", "bool", "false",
+           "Use the dot product of bytes (AVX512-VNNI) for products of integers">,
+    Option<"int8Tiles", "int8-tiles", "bool", "false",
+           "Use AMX tiles for products of integers">
   ], Posenc_TuningOptions);
   let dependentDialects = kTilingDialects;
 }

@@ -78,8 +78,10 @@ def PosencExpandTilesPass : Pass<"posenc-expand-tiles", "::mlir::func::FuncOp"> 
     buffer on the stack, and loops over its rows have the bits of the instructions:
     the products of the even elements of a row, and those of the odd ones, are
     added in order, then both sums, then the accumulator; subnormal numbers are 0.
-    The intrinsic that rounds weights to bf16 becomes arithmetic, too, and unless
-    `avx512` those for their exponentials.
+    So do products of signed and unsigned bytes (`amx.tile_muli`), as arithmetic of
+    i32. The intrinsic that rounds weights to bf16 becomes arithmetic, too, unless
+    `avx512` those for their exponentials, and unless `int8-dots` the dot product of
+    bytes.
     Left alone: other `amx` operations, and those that use their results.
 
     ```
@@ -102,7 +104,9 @@ def PosencExpandTilesPass : Pass<"posenc-expand-tiles", "::mlir::func::FuncOp"> 
                            "::mlir::vector::VectorDialect"];
   let options = [
     Option<"avx512", "avx512", "bool", /*default=*/"false",
-           "Whether the target has AVX-512">
+           "Whether the target has AVX-512">,
+    Option<"int8Dots", "int8-dots", "bool", /*default=*/"false",
+           "Leave the dot product of bytes (AVX512-VNNI)">
   ];
 }
 

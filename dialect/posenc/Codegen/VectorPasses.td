@@ -238,8 +238,11 @@ def PosencLowerTileProductsPass
       for up to 128 words at a time.
     - VDPBF16PS (`bf16-dots`): bf16 pairs, in vectors of 16 columns.
     - Fused multiply-add: floats, with a static number of rows and columns.
-    - Otherwise, on every CPU: fused multiply-adds of the numbers of pairs, in
-      vectors if the sums are a vector, else as a `linalg.generic`.
+    - AMX (`int8-tiles`): quads, likewise.
+    - VPDPBUSD (`int8-dots`): quads, in vectors of 16 columns.
+    - Otherwise, on every CPU: fused multiply-adds of the numbers of pairs, or
+      products and sums of the integers of quads, in vectors if the sums are a
+      vector, else as a `linalg.generic`.
 
     Left alone: products on tensors that AMX computes; a second run after
     bufferization lowers them.
@@ -263,14 +266,46 @@ def PosencLowerTileProductsPass
     Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
            "Use the bf16 dot product (VDPBF16PS)">,
     Option<"bf16Tiles", "bf16-tiles", "bool", /*default=*/"false",
-           "Use AMX tiles for bf16">
+           "Use AMX tiles for bf16">,
+    Option<"int8Dots", "int8-dots", "bool", /*default=*/"false",
+           "Use the dot product of bytes (AVX512-VNNI)">,
+    Option<"int8Tiles", "int8-tiles", "bool", /*default=*/"false",
+           "Use AMX tiles for integers of 8 bits">
   ];
   let dependentDialects = [
     "::mlir::amx::AMXDialect", "::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect", "::mlir::ub::UBDialect",
-    "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect"];
+    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect",
+    "::mlir::x86vector::X86VectorDialect"];
+}
+
+def PosencFormByteDotsPass
+    : Pass<"posenc-form-byte-dots", "::mlir::func::FuncOp"> {
+  let summary = "Compute sums of products of four bytes by VPDPBUSD";
+  let description = [{
+    Input: arithmetic on vectors of i32 that adds four products, of the bytes at the
+    same place in two words, to a sum; the bytes of one word are signed and those of
+    the other one unsigned, as products of activations and codes of weights are.
+    Output: the dot product of AVX512-VNNI on vectors of 16 words, which wraps
+    around as the sum does. Left alone: vectors whose last dimension is no multiple
+    of 16, and sums in another order.
+
+    ```
+    %a0 = arith.shrsi (arith.shli %a, 24), 24 : vector<16xi32>
+    %b0 = arith.andi %b, 255 : vector<16xi32>
+    %1 = arith.addi %sum, (arith.muli %a0, %b0)
+    ... likewise for the other three bytes
+    ```
+    becomes
+    ```
+    %4 = llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"(%sum, %b8, %a8)
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect",
+                           "::mlir::ub::UBDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def PosencInterleaveTilesPass

@@ -57,8 +57,8 @@ getOrCreateWeights(RankedTensorType type, llvm::StringRef key,
 /// word of two rows of 16-bit elements: row 64 * (i / 32) + i % 32 in the lower
 /// half, and the one 32 rows after it in the upper half. Of quantized matrices,
 /// tensor[p, b, j] is the scale or the zero point of block b of that column,
-/// and tensor[p, b, i, j] byte i of its codes: the lowest `bits` bits of all
-/// bytes have the first part of the block, and so on.
+/// and tensor[p, b, i, j] word i, of 32 bits, of its codes: the lowest `bits`
+/// bits of all words have the first part of the block, and so on.
 struct PanelPacking {
   /// Rows and columns of the matrix, and columns of a panel.
   int64_t rows, matrixColumns, columns;

@@ -37,6 +37,16 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
       llvm::cl::desc("Compute bf16 dot products with tiles, and leave tiles to "
                      "the backend (needs AMX-BF16)"),
       llvm::cl::init(false)};
+  Option<bool> int8Dots{
+      *this, "int8-dots",
+      llvm::cl::desc("Compute products of integers of 8 bits with dot products "
+                     "of bytes (AVX512-VNNI)"),
+      llvm::cl::init(false)};
+  Option<bool> int8Tiles{
+      *this, "int8-tiles",
+      llvm::cl::desc("Compute these products with tiles, and leave tiles to the "
+                     "backend (needs AMX-INT8)"),
+      llvm::cl::init(false)};
   Option<std::string> schedule{
       *this, "schedule",
       llvm::cl::desc("File with a transform.named_sequence @__transform_main "

@@ -46,6 +46,9 @@ struct TargetSpec {
   bool hasBF16Dots = false;
   /// Whether the target multiplies tiles of bf16 (AMX-BF16).
   bool hasBF16Tiles = false;
+  /// Whether the target has dot products of bytes (AVX512-VNNI), and multiplies
+  /// tiles of them (AMX-INT8).
+  bool hasInt8Dots = false, hasInt8Tiles = false;
   /// The CPU's defaults, unless someone knows better.
   Tuning tuning = {};
   /// A file with a transform-dialect schedule that replaces the tiling passes;

@@ -46,11 +46,23 @@ TileMatrix mlir::posenc::getTilesOfBlock(ImplicitLocOpBuilder &builder,
 void mlir::posenc::emitTileProducts(ImplicitLocOpBuilder &builder,
                                     const TileMatrix &a, const TileMatrix &b,
                                     const TileMatrix &result, int64_t depth,
-                                    bool accumulates) {
-  auto sumType =
-      amx::TileType::get({kTileRows, kTileRows}, builder.getF32Type());
-  auto wordType =
-      amx::TileType::get({kTileRows, 2 * kTileRows}, builder.getBF16Type());
+                                    bool accumulates,
+                                    ProductElements elements) {
+  bool isBF16 = elements == ProductElements::BF16Pairs;
+  auto sumType = amx::TileType::get({kTileRows, kTileRows},
+                                    isBF16 ? Type(builder.getF32Type())
+                                           : Type(builder.getI32Type()));
+  auto wordType = amx::TileType::get({kTileRows, (isBF16 ? 2 : 4) * kTileRows},
+                                     isBF16 ? Type(builder.getBF16Type())
+                                            : Type(builder.getI8Type()));
+  auto add = [&](Value a, Value b, Value sum) -> Value {
+    if (isBF16)
+      return amx::TileMulFOp::create(builder, sumType, a, b, sum);
+    return amx::TileMulIOp::create(
+        builder, sumType, a, b, sum,
+        /*isZextLhs=*/elements == ProductElements::U8S8Quads,
+        /*isZextRhs=*/elements == ProductElements::S8U8Quads);
+  };
   auto load = [&](amx::TileType type, const TileMatrix &matrix, int64_t row,
                   int64_t column) -> Value {
     return amx::TileLoadOp::create(builder, type, matrix.memory,
@@ -72,8 +84,7 @@ void mlir::posenc::emitTileProducts(ImplicitLocOpBuilder &builder,
         right[1] = load(wordType, b, k, 1);
       else if (k + 1 < depth)
         right[0] = load(wordType, b, k + 1, 0);
-      sums[i][j] = amx::TileMulFOp::create(builder, sumType, left[i], right[j],
-                                           sums[i][j]);
+      sums[i][j] = add(left[i], right[j], sums[i][j]);
     }
   for (auto [i, j] : order)
     amx::TileStoreOp::create(builder, result.memory, result.getIndices(i, j),
@@ -142,8 +153,12 @@ struct AMXUnit {
 } // namespace
 
 bool AMXUnit::computes(TileProductOp op, const ProductTarget &target) {
-  if (!target.hasBF16Tiles || op.getElements() != ProductElements::BF16Pairs ||
-      op.getTransposed() || op.getSkipsZeros() || op.hasVectorSums())
+  bool hasTiles = op.hasQuads()
+                      ? target.hasInt8Tiles
+                      : target.hasBF16Tiles &&
+                            op.getElements() == ProductElements::BF16Pairs;
+  if (!hasTiles || op.getTransposed() ||
+      (op.getSkipsZeros() && !op.hasQuads()) || op.hasVectorSums())
     return false;
   auto hasContiguousRows = [](Type type) {
     auto memref = dyn_cast<MemRefType>(type);
@@ -163,7 +178,7 @@ void AMXUnit::lower(RewriterBase &rewriter, TileProductOp op) {
     emitTileProducts(builder, getTilesOfRows(builder, op.getA(), zero, first),
                      getTilesOfRows(builder, op.getB(), first, zero),
                      getTilesOfRows(builder, op.getSums(), zero, zero),
-                     count / kTileRows, /*accumulates=*/true);
+                     count / kTileRows, /*accumulates=*/true, op.getElements());
   };
   int64_t depth = op.getDepth();
   if (!ShapedType::isDynamic(depth)) {

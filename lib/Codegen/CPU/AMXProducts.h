@@ -17,6 +17,8 @@
 #ifndef POSENC_LIB_CODEGEN_CPU_AMXPRODUCTS_H
 #define POSENC_LIB_CODEGEN_CPU_AMXPRODUCTS_H
 
+#include "posenc/IR/Posenc.h"
+
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 #include <functional>
@@ -26,7 +28,7 @@ namespace mlir::posenc {
 /// Rows of a tile, and the 32-bit words or f32 numbers of a row.
 constexpr int64_t kTileRows = 16;
 
-/// Tiles of a buffer of words or f32. `getIndices` returns the indices of the
+/// Tiles of a buffer of words or sums. `getIndices` returns the indices of the
 /// first element of a tile, which is numbered along the rows and the columns of
 /// a matrix.
 struct TileMatrix {
@@ -45,13 +47,14 @@ TileMatrix getTilesOfBlock(ImplicitLocOpBuilder &builder, Value memory,
                            ValueRange outer, bool isRowMajor);
 
 /// Stores the product of `a`, 32 rows, and `b`, 32 columns, over `depth` tiles
-/// of words to `result`; if `accumulates`, adds it to what is there. All sums
-/// are in registers at the same time. Tiles are loaded in an order that needs
-/// seven registers, which leaves one for copies. A tile register has one shape
-/// in a function, so all tiles have the same.
+/// of words, pairs of bf16 or quads, to `result`; if `accumulates`, adds it to
+/// what is there. All sums are in registers at the same time. Tiles are loaded
+/// in an order that needs seven registers, which leaves one for copies. A tile
+/// register has one shape in a function, so all tiles have the same.
 void emitTileProducts(ImplicitLocOpBuilder &builder, const TileMatrix &a,
                       const TileMatrix &b, const TileMatrix &result,
-                      int64_t depth, bool accumulates);
+                      int64_t depth, bool accumulates,
+                      ProductElements elements = ProductElements::BF16Pairs);
 
 /// Emits `body` for each count from 1 to `most`, of which the code for `count`
 /// runs. Values of tiles cannot be carried by a loop, so a loop over tiles of

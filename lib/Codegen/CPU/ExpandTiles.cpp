@@ -16,6 +16,7 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Numerics/BF16.h"
 #include "posenc/Numerics/BF16Weights.h"
+#include "posenc/Numerics/ByteDots.h"
 
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -44,6 +45,7 @@ private:
   bool expandLoad(ImplicitLocOpBuilder &builder, amx::TileLoadOp op);
   bool expandStore(ImplicitLocOpBuilder &builder, amx::TileStoreOp op);
   bool expandProduct(ImplicitLocOpBuilder &builder, amx::TileMulFOp op);
+  bool expandProduct(ImplicitLocOpBuilder &builder, amx::TileMulIOp op);
   /// Returns a buffer for `tile` that no tile in use has.
   Value allocate(ImplicitLocOpBuilder &builder, Value tile);
   /// Frees the buffers of the tiles that `op` is the last to use.
@@ -205,6 +207,44 @@ bool TileExpander::expandProduct(ImplicitLocOpBuilder &builder,
   return true;
 }
 
+/// Adds the products of the bytes of each word in turn: sums of integers are
+/// the same in every order.
+bool TileExpander::expandProduct(ImplicitLocOpBuilder &builder,
+                                 amx::TileMulIOp op) {
+  // Bytes of both operands that are signed, or unsigned, have no word of both.
+  if (op.getIsZextLhs() == op.getIsZextRhs())
+    return false;
+  Value left = used.lookup(op.getLhs()), right = used.lookup(op.getRhs());
+  Value before = used.lookup(op.getAcc());
+  Value buffer = allocate(builder, op.getRes());
+  VectorType floats = getRowType(op.getTileType());
+  VectorType words = floats.clone(builder.getI32Type());
+  Value zero = createIndex(builder, 0);
+  auto load = [&](Value memory, Value row) {
+    return builder.createOrFold<vector::BitCastOp>(
+        words,
+        vector::LoadOp::create(builder, floats, memory, ValueRange{row, zero}));
+  };
+  forEachRow(builder, op.getTileType(), [&](Value row) {
+    int64_t depth = op.getRhsTileType().getShape()[0];
+    ValueRange sums = createLoop(
+        builder, zero, createIndex(builder, depth), 1, {load(before, row)},
+        [&](Value k, ValueRange carried) -> SmallVector<Value> {
+          Value word =
+              memref::LoadOp::create(builder, left, ValueRange{row, k});
+          Value x = builder.createOrFold<vector::BitCastOp>(
+              words, vector::BroadcastOp::create(builder, floats, word));
+          Value y = load(right, k);
+          if (op.getIsZextLhs())
+            std::swap(x, y);
+          return {emitByteDot(builder, builder.getLoc(), {x, y, carried[0]})};
+        });
+    Value sum = builder.createOrFold<vector::BitCastOp>(floats, sums[0]);
+    vector::StoreOp::create(builder, sum, buffer, ValueRange{row, zero});
+  });
+  return true;
+}
+
 bool TileExpander::expand(Operation *op) {
   ImplicitLocOpBuilder builder(op->getLoc(), op);
   if (llvm::any_of(op->getOperands(), [&](Value operand) {
@@ -217,6 +257,8 @@ bool TileExpander::expand(Operation *op) {
   } else if (auto store = dyn_cast<amx::TileStoreOp>(op)) {
     isExpanded = expandStore(builder, store);
   } else if (auto product = dyn_cast<amx::TileMulFOp>(op)) {
+    isExpanded = expandProduct(builder, product);
+  } else if (auto product = dyn_cast<amx::TileMulIOp>(op)) {
     isExpanded = expandProduct(builder, product);
   } else if (auto zeroOp = dyn_cast<amx::TileZeroOp>(op)) {
     Value buffer = allocate(builder, zeroOp.getRes());
@@ -245,6 +287,12 @@ struct ExpandTiles final
         operations.push_back(op);
       OpBuilder builder(op);
       if (Value result = expandVectorIntrinsic(builder, op, avx512)) {
+        op->replaceAllUsesWith(ValueRange(result));
+        expanded.push_back(op);
+      }
+      if (int8Dots)
+        return;
+      if (Value result = expandVnniDot(builder, op)) {
         op->replaceAllUsesWith(ValueRange(result));
         expanded.push_back(op);
       }

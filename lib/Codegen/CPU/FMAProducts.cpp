@@ -47,25 +47,13 @@ void FMAUnit::lower(RewriterBase &rewriter, TileProductOp op) {
                               return addFMA(builder, factor, vector, sum,
                                             skipsZeros);
                             });
-  bool transposed = op.getTransposed();
-  int64_t rows = op.getNumRows();
   lowerInTile(
       rewriter, op,
       [&](ImplicitLocOpBuilder &builder, Value column, Value row, Value sums) {
-        Value result = sums;
-        for (int64_t i = 0; i < rows; ++i) {
-          Value before = vector::ExtractOp::create(builder, sums, i);
-          SmallVector<int64_t> at{i, 0};
-          if (transposed)
-            std::swap(at[0], at[1]);
-          Value factor = vector::BroadcastOp::create(
-              builder, row.getType(),
-              vector::ExtractOp::create(builder, column, at));
-          result = vector::InsertOp::create(
-              builder, addFMA(builder, factor, row, before, skipsZeros), result,
-              i);
-        }
-        return result;
+        return addRows(builder, op, column, row, sums,
+                       [&](Value factor, Value sum) {
+                         return addFMA(builder, factor, row, sum, skipsZeros);
+                       });
       });
 }
 

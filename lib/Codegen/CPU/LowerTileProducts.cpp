@@ -13,6 +13,7 @@
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -37,9 +38,10 @@ struct LowerTileProducts final
 
   void runOnOperation() override {
     // The first unit that computes a product does.
-    const ProductUnit units[] = {getAMXUnit(), getBF16DotUnit(), getFMAUnit(),
+    const ProductUnit units[] = {getAMXUnit(), getBF16DotUnit(),
+                                 getInt8DotUnit(), getFMAUnit(),
                                  getPortableUnit()};
-    ProductTarget target{bf16Dots, bf16Tiles};
+    ProductTarget target{bf16Dots, bf16Tiles, int8Dots, int8Tiles};
     SmallVector<TileProductOp> products;
     getOperation().walk([&](TileProductOp op) { products.push_back(op); });
     IRRewriter rewriter(&getContext());

@@ -42,7 +42,9 @@ static std::pair<Value, Value> splitPair(ImplicitLocOpBuilder &builder,
 static Value addElements(ImplicitLocOpBuilder &builder, TileProductOp op,
                          Value a, Value b, Value sum) {
   bool skipsZeros = op.getSkipsZeros();
-  if (!op.hasPairs())
+  if (op.hasQuads())
+    return emitByteDot(builder, builder.getLoc(), getByteDot(op, a, b, sum));
+  if (!op.hasWords())
     return addFMA(builder, a, b, sum, skipsZeros);
   auto [firstA, secondA] = splitPair(builder, op.getElements(), a);
   auto [firstB, secondB] = splitPair(builder, op.getElements(), b);
@@ -70,7 +72,7 @@ static void lowerToGeneric(RewriterBase &rewriter, TileProductOp op) {
         ImplicitLocOpBuilder builder(loc, nested);
         SmallVector<Value> factors(args.take_front(2));
         for (Value &factor : factors)
-          if (!op.hasPairs() && factor.getType() != args[2].getType())
+          if (!op.hasWords() && factor.getType() != args[2].getType())
             factor = arith::ExtFOp::create(builder, args[2].getType(), factor);
         linalg::YieldOp::create(
             nested, loc,

@@ -170,6 +170,13 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
     b.clone(*apply, atEnd);
   row = atEnd.lookup(row);
   first = multiply(first, lineElements);
+  // A short block, such as one of codes, is too near: memory takes longer than
+  // it. Lines further on are those of the blocks after it.
+  std::optional<int64_t> rows = getConstantIntValue(numRows);
+  int64_t distance = target.prefetchDistance / kLineBytes;
+  if (!tiles && rows && *rows * linesPerRow < distance)
+    first = b.createOrFold<arith::AddIOp>(
+        loc, first, constant((distance - *rows * linesPerRow) * lineElements));
   Value last = multiply(subtract(linesPerTile, constant(1)), lineElements);
 
   b.setInsertionPoint(op);

@@ -66,7 +66,7 @@ static Value readTile(ImplicitLocOpBuilder &builder, Value matrix,
 static Value extendToSums(ImplicitLocOpBuilder &builder, TileProductOp op,
                           Value value) {
   Type sum = getElementTypeOrSelf(op.getSums().getType());
-  if (op.hasPairs() || getElementTypeOrSelf(value.getType()) == sum)
+  if (op.hasWords() || getElementTypeOrSelf(value.getType()) == sum)
     return value;
   Type type = sum;
   if (auto vector = dyn_cast<VectorType>(value.getType()))
@@ -101,6 +101,22 @@ void mlir::posenc::lowerInTile(
       vector::TransferWriteOp::create(builder, loop.getResult(0), op.getSums(),
                                       ValueRange{zero, zero}, inBounds);
   rewriter.replaceOp(op, write->getResults());
+}
+
+Value mlir::posenc::addRows(ImplicitLocOpBuilder &builder, TileProductOp op,
+                            Value column, Value row, Value sums,
+                            function_ref<Value(Value, Value)> add) {
+  Value result = sums;
+  for (int64_t i = 0; i < op.getNumRows(); ++i) {
+    Value before = vector::ExtractOp::create(builder, sums, i);
+    SmallVector<int64_t> at{i, 0};
+    if (op.getTransposed())
+      std::swap(at[0], at[1]);
+    Value factor = vector::BroadcastOp::create(
+        builder, row.getType(), vector::ExtractOp::create(builder, column, at));
+    result = vector::InsertOp::create(builder, add(factor, before), result, i);
+  }
+  return result;
 }
 
 //===----------------------------------------------------------------------===//

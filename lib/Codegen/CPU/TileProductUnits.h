@@ -16,6 +16,7 @@
 #define POSENC_LIB_CODEGEN_CPU_TILEPRODUCTUNITS_H
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/Numerics/ByteDots.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
@@ -26,6 +27,8 @@ namespace mlir::posenc {
 struct ProductTarget {
   /// Whether the target has the bf16 dot product (VDPBF16PS), and AMX-BF16.
   bool hasBF16Dots = false, hasBF16Tiles = false;
+  /// Whether it has the dot product of bytes (AVX512-VNNI), and AMX-INT8.
+  bool hasInt8Dots = false, hasInt8Tiles = false;
 };
 
 /// A unit that multiplies.
@@ -41,6 +44,7 @@ struct ProductUnit {
 
 ProductUnit getAMXUnit();
 ProductUnit getBF16DotUnit();
+ProductUnit getInt8DotUnit();
 ProductUnit getFMAUnit();
 /// Computes all products on every CPU.
 ProductUnit getPortableUnit();
@@ -57,6 +61,15 @@ void lowerInTile(RewriterBase &rewriter, TileProductOp op,
                  function_ref<Value(ImplicitLocOpBuilder &builder, Value column,
                                     Value row, Value sums)>
                      step);
+
+/// For the `step` above: returns `sums` with each row replaced by what `add`
+/// returns for an element of `column`, in all lanes, and that row.
+Value addRows(ImplicitLocOpBuilder &builder, TileProductOp op, Value column,
+              Value row, Value sums,
+              function_ref<Value(Value factor, Value sum)> add);
+
+/// Returns the dot product of words of `a` and `b`, which are quads.
+ByteDot getByteDot(TileProductOp op, Value a, Value b, Value sum);
 
 /// Emits a loop over the depth of a product whose sums are a vector; the loop
 /// carries one vector of lanes each. `step` returns `sum` plus the products of

@@ -18,22 +18,31 @@
 #include "posenc/IR/Weights.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/Endian.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
 
-/// Columns of a panel: a cache line of bytes, and four vectors of AVX-512.
+/// Columns of a panel: four vectors of AVX-512.
 static constexpr int64_t kPanelColumns = 64;
+static constexpr unsigned kWordBits = 32;
+
+ElementsAttr onnx::getStoredElements(const Tensor &tensor) {
+  if (tensor.weights && !tensor.hasTransposedWeights)
+    return tensor.weights;
+  return tensor.constant;
+}
 
 StringRef onnx::getElementsKey(ElementsAttr elements) {
   auto weights = dyn_cast<DenseResourceElementsAttr>(elements);
   return weights ? StringRef(weights.getRawHandle().getKey()) : "";
 }
 
-Value onnx::unpackCode(Scalars &s, Value byte, unsigned bits, Value firstBit) {
+Value onnx::unpackCode(Scalars &s, Value word, unsigned bits, Value firstBit) {
   Type i32 = s.getI32Type();
-  Value code = arith::ExtUIOp::create(s, i32, byte);
+  Value code =
+      word.getType() == i32 ? word : arith::ExtUIOp::create(s, i32, word);
   if (bits < 8) {
     code = arith::ShRUIOp::create(s, code, firstBit);
     code =
@@ -93,29 +102,32 @@ static Tensor moveToPanels(ElementsAttr elements, const BlockCodes &matrix) {
                       matrix, getElementsKey(elements));
 }
 
-/// Packs the codes into panels.
-static Tensor createCodes(NodeImporter &node, const BlockCodes &matrix) {
-  int64_t blocks = matrix.getNumBlocks(), parts = 8 / matrix.bits;
+Tensor onnx::createCodes(NodeImporter &node, const BlockCodes &matrix) {
+  int64_t blocks = matrix.getNumBlocks(), parts = kWordBits / matrix.bits;
   int64_t panels = llvm::divideCeil(matrix.columns, kPanelColumns);
-  int64_t bytes = matrix.blockSize / parts;
+  int64_t words = matrix.blockSize / parts;
   auto fill = [&](MutableArrayRef<char> packed) {
     std::vector<uint8_t> codes(blocks * matrix.blockSize);
     for (int64_t column = 0; column < matrix.columns; ++column) {
       matrix.readColumn(column, codes);
       for (int64_t block = 0; block < blocks; ++block) {
         const uint8_t *from = &codes[block * matrix.blockSize];
-        char *to = &packed[(column / kPanelColumns * blocks + block) * bytes *
-                               kPanelColumns +
-                           column % kPanelColumns];
-        for (int64_t i = 0; i < bytes; ++i)
+        char *to = &packed[((column / kPanelColumns * blocks + block) * words *
+                                kPanelColumns +
+                            column % kPanelColumns) *
+                           sizeof(uint32_t)];
+        for (int64_t i = 0; i < words; ++i) {
+          uint32_t word = 0;
           for (int64_t part = 0; part < parts; ++part)
-            to[i * kPanelColumns] |= from[part * bytes + i]
-                                     << (part * matrix.bits);
+            word |= uint32_t(from[part * words + i]) << (part * matrix.bits);
+          llvm::support::endian::write32le(
+              to + i * kPanelColumns * sizeof(uint32_t), word);
+        }
       }
     }
   };
-  auto type = RankedTensorType::get({panels, blocks, bytes, kPanelColumns},
-                                    node.getI8Type());
+  auto type = RankedTensorType::get({panels, blocks, words, kPanelColumns},
+                                    node.getI32Type());
   return createPanels(type, getPanelsKey(matrix, matrix.codesKey), fill);
 }
 
@@ -154,13 +166,56 @@ static FailureOr<Tensor> padColumns(NodeImporter &node, Tensor &matrix,
   return concat(node, {&matrix, &zeros}, 1);
 }
 
+/// Takes numbers minus a zero point out of a word of codes.
+///
+/// Bit b of the mantissa of a float whose exponent is 23 - b is worth 1, so a
+/// code at that bit becomes a number without a shift and a conversion: its bits
+/// and those of the exponent are the float 2^(23 - b) + code. A few codes fit
+/// the 23 bits; the others are shifted there together.
+class CodeReader {
+public:
+  CodeReader(Scalars &s, const BlockCodes &matrix, Value word, Value zeroPoint)
+      : s(s), bits(matrix.bits), word(word), zeroPoint(zeroPoint),
+        // Another zero point is not exact beside 2^(23 - b).
+        isInteger(!matrix.floatZeroPoints) {}
+
+  Value read(unsigned part) {
+    unsigned perShift = kMantissaBits / bits;
+    if (part % perShift == 0)
+      shifted = part ? arith::ShRUIOp::create(s, word, get(part * bits)) : word;
+    unsigned first = part % perShift * bits;
+    uint32_t exponent = kMantissaBits - first;
+    Value number =
+        arith::AndIOp::create(s, shifted, get(((1u << bits) - 1) << first));
+    number =
+        arith::OrIOp::create(s, number, get((exponent + 127) << kMantissaBits));
+    number = arith::BitcastOp::create(s, s.getF32Type(), number);
+    Value offset = createScalar(s, s.getF32Type(), double(1u << exponent));
+    if (isInteger)
+      return s.sub(number, s.add(offset, zeroPoint));
+    return s.sub(s.sub(number, offset), zeroPoint);
+  }
+
+private:
+  static constexpr unsigned kMantissaBits = 23;
+
+  Value get(uint32_t value) {
+    return arith::ConstantIntOp::create(s, static_cast<int32_t>(value), 32);
+  }
+
+  Scalars &s;
+  unsigned bits;
+  Value word, zeroPoint, shifted;
+  bool isInteger;
+};
+
 /// Sums the products of rows (m, blocks, blockSize) and codes in each block:
 /// (m, panels, blocks, columns of a panel).
 static Tensor sumBlocks(NodeImporter &node, Tensor &rows,
                         const BlockCodes &matrix, CodePanels &packed) {
   Type f32 = node.getF32Type();
   Tensor &codes = packed.codes, &zeroPoints = packed.zeroPoints;
-  int64_t parts = 8 / matrix.bits, bytes = matrix.blockSize / parts;
+  int64_t parts = kWordBits / matrix.bits, words = matrix.blockSize / parts;
   MLIRContext *context = node.getContext();
   AffineExpr m, panel, block, n, k;
   bindDims(context, m, panel, block, n, k);
@@ -171,8 +226,8 @@ static Tensor sumBlocks(NodeImporter &node, Tensor &rows,
   SmallVector<AffineMap> maps;
   for (int64_t part = 0; part < parts; ++part) {
     SmallVector<Size> shape = rows.shape;
-    shape[2] = bytes;
-    Tensor slice = onnx::slice(node, rows, {0, 0, part * bytes}, shape);
+    shape[2] = words;
+    Tensor slice = onnx::slice(node, rows, {0, 0, part * words}, shape);
     inputs.push_back(node.getValue(slice));
     maps.push_back(getMap({m, block, k}));
   }
@@ -191,39 +246,75 @@ static Tensor sumBlocks(NodeImporter &node, Tensor &rows,
   loops.back() = utils::IteratorType::reduction;
   return createGeneric(
       node, inputs, init, maps, loops, shape, [&](Scalars &s, ValueRange args) {
-        Value byte = args[parts], sum = args.back();
+        Value sum = args.back();
         Value zero = createZeroPoint(s, matrix,
                                      hasZeroPoints ? args[parts + 1] : Value());
-        for (int64_t part = 0; part < parts; ++part) {
-          Value firstBit = createScalar(s, s.getI32Type(), part * matrix.bits);
-          Value code = unpackCode(s, byte, matrix.bits, firstBit);
-          sum = s.fma(args[part], s.sub(code, zero), sum);
-        }
+        CodeReader codes(s, matrix, args[parts], zero);
+        for (int64_t part = 0; part < parts; ++part)
+          sum = s.fma(args[part], codes.read(part), sum);
         return sum;
       });
 }
 
+FailureOr<Tensor> onnx::divideRows(NodeImporter &node, Tensor left,
+                                   const BlockCodes &matrix) {
+  Size rows = getProduct(ArrayRef(left.shape).drop_back());
+  int64_t blocks = matrix.getNumBlocks();
+  if (failed(assign(left, reshape(node, left, {rows, Size(matrix.depth)}))) ||
+      failed(
+          assign(left, padColumns(node, left,
+                                  blocks * matrix.blockSize - matrix.depth))))
+    return failure();
+  return reshape(node, left, {rows, Size(blocks), Size(matrix.blockSize)});
+}
+
+/// Returns the sum of the products of integers and codes minus zero points, as
+/// an f32: `products` minus the zero point times the integers' sum.
+static Value subtractZeroPoints(Scalars &s, const BlockCodes &matrix,
+                                Value products, Value zeroPoint, Value sum) {
+  Type i32 = s.getI32Type(), f32 = s.getF32Type();
+  if (matrix.floatZeroPoints) {
+    Value zero = s.neg(createZeroPoint(s, matrix, zeroPoint));
+    return s.fma(zero, arith::SIToFPOp::create(s, f32, sum),
+                 arith::SIToFPOp::create(s, f32, products));
+  }
+  Value zero = zeroPoint ? arith::ExtUIOp::create(s, i32, zeroPoint)
+                         : createScalar(s, i32, matrix.zeroPoint);
+  return arith::SIToFPOp::create(s, f32, s.sub(products, s.mul(zero, sum)));
+}
+
+/// Joins the panels of a result (m, panels, columns of a panel), and leaves out
+/// columns beyond the last one.
+static FailureOr<Tensor> joinPanels(NodeImporter &node, Tensor result,
+                                    ArrayRef<Size> shape) {
+  Size rows = result.shape[0], all = result.shape[1] * result.shape[2];
+  if (failed(assign(result, reshape(node, result, {rows, all}))))
+    return failure();
+  result = slice(node, result, {0, 0}, {rows, shape.back()});
+  return reshape(node, result, shape);
+}
+
 FailureOr<Tensor> onnx::multiplyCodes(NodeImporter &node, Tensor left,
-                                      const BlockCodes &right) {
+                                      const BlockCodes &right, BlockSum kind) {
   Type f32 = node.getF32Type();
   if (left.shape.empty() || !requireEqual(node, left.shape.back(), right.depth))
     return node.emitError()
            << "expected rows of " << right.depth << " elements";
   SmallVector<Size> shape(left.shape);
   shape.back() = right.columns;
-  Size rows = getProduct(ArrayRef(left.shape).drop_back());
-  int64_t blocks = right.getNumBlocks();
   left = convertTensor(node, left, f32);
-  if (failed(assign(left, reshape(node, left, {rows, Size(right.depth)}))) ||
-      failed(assign(left, padColumns(node, left,
-                                     blocks * right.blockSize - right.depth))))
+  if (failed(assign(left, divideRows(node, left, right))))
     return failure();
-  if (failed(
-          assign(left, reshape(node, left,
-                               {rows, Size(blocks), Size(right.blockSize)}))))
-    return failure();
+  Size rows = left.shape[0];
   CodePanels packed = packCodes(node, right);
-  Tensor partial = sumBlocks(node, left, right, packed);
+  IntegerRows integers;
+  Tensor partial;
+  if (kind == BlockSum::Integers) {
+    integers = quantizeRows(node, left, right);
+    partial = sumIntegers(node, integers.words, packed.codes, right.bits);
+  } else {
+    partial = sumBlocks(node, left, right, packed);
+  }
   Tensor &scales = packed.scales;
   MLIRContext *context = node.getContext();
   AffineExpr m, panel, n, block;
@@ -234,19 +325,78 @@ FailureOr<Tensor> onnx::multiplyCodes(NodeImporter &node, Tensor left,
   SmallVector<Size> panels{rows, scales.shape[0], kPanelColumns};
   SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
   loops.back() = utils::IteratorType::reduction;
-  Tensor result =
-      createGeneric(node, {node.getValue(partial), node.getValue(scales)},
-                    createFilled(node, panels, f32, 0),
-                    {getMap({m, panel, block, n}), getMap({panel, block, n}),
-                     getMap({m, panel, n})},
-                    loops, panels, [](Scalars &s, ValueRange args) {
-                      return s.fma(args[0], s.convert(args[1]), args[2]);
-                    });
-  Size all = scales.shape[0] * kPanelColumns;
-  if (failed(assign(result, reshape(node, result, {rows, all}))))
+  SmallVector<Value> inputs{node.getValue(partial), node.getValue(scales)};
+  SmallVector<AffineMap> maps{getMap({m, panel, block, n}),
+                              getMap({panel, block, n})};
+  if (kind == BlockSum::Integers) {
+    for (Tensor *ofRows : {&integers.scales, &integers.sums}) {
+      inputs.push_back(node.getValue(*ofRows));
+      maps.push_back(getMap({m, block}));
+    }
+    if (!packed.zeroPoints.shape.empty()) {
+      inputs.push_back(node.getValue(packed.zeroPoints));
+      maps.push_back(getMap({panel, block, n}));
+    }
+  }
+  maps.push_back(getMap({m, panel, n}));
+  Tensor result = createGeneric(
+      node, inputs, createFilled(node, panels, f32, 0), maps, loops, panels,
+      [&](Scalars &s, ValueRange args) {
+        Value scale = s.convert(args[1]), sum = args.back();
+        if (kind == BlockSum::Floats)
+          return s.fma(args[0], scale, sum);
+        Value zero = args.size() > 5 ? args[4] : Value();
+        return s.fma(subtractZeroPoints(s, right, args[0], zero, args[3]),
+                     s.mul(scale, args[2]), sum);
+      });
+  return joinPanels(node, std::move(result), shape);
+}
+
+FailureOr<IntegerProduct> onnx::multiplyIntegers(NodeImporter &node,
+                                                 Tensor left, Type leftType,
+                                                 const BlockCodes &right) {
+  Type i32 = node.getI32Type();
+  if (left.shape.empty() || !requireEqual(node, left.shape.back(), right.depth))
+    return node.emitError()
+           << "expected rows of " << right.depth << " elements";
+  SmallVector<Size> shape(left.shape), sumShape(left.shape);
+  shape.back() = right.columns;
+  sumShape.back() = 1;
+  if (leftType.isUnsignedInteger()) {
+    Tensor *operand = &left;
+    left = mapElementsTo(node, operand, left.shape, node.getI8Type(),
+                         [](Scalars &s, ValueRange args) -> Value {
+                           return arith::XOrIOp::create(
+                               s, args[0],
+                               arith::ConstantIntOp::create(s, -128, 8));
+                         });
+  }
+  IntegerProduct product;
+  int64_t last = left.getRank() - 1;
+  product.rowSums = reduce(node, left, last, Combiner::Add, i32);
+  if (failed(
+          assign(product.rowSums, reshape(node, product.rowSums, sumShape))) ||
+      failed(assign(left, divideRows(node, left, right))))
     return failure();
-  result = slice(node, result, {0, 0}, {rows, Size(right.columns)});
-  return reshape(node, result, shape);
+  Tensor codes = createCodes(node, right);
+  Tensor partial =
+      sumIntegers(node, packWords(node, left, right), codes, right.bits);
+  MLIRContext *context = node.getContext();
+  AffineExpr m, panel, n, block;
+  bindDims(context, m, panel, n, block);
+  SmallVector<Size> panels{left.shape[0], codes.shape[0], kPanelColumns};
+  SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
+  loops.back() = utils::IteratorType::reduction;
+  product.sums = createGeneric(
+      node, node.getValue(partial), createFilled(node, panels, i32, 0),
+      {AffineMap::get(4, 0, {m, panel, block, n}, context),
+       AffineMap::get(4, 0, {m, panel, n}, context)},
+      loops, panels,
+      [](Scalars &s, ValueRange args) { return s.add(args[0], args[1]); });
+  if (failed(assign(product.sums,
+                    joinPanels(node, std::move(product.sums), shape))))
+    return failure();
+  return product;
 }
 
 FailureOr<Tensor> onnx::gatherColumns(NodeImporter &node, Tensor &indices,
@@ -256,7 +406,7 @@ FailureOr<Tensor> onnx::gatherColumns(NodeImporter &node, Tensor &indices,
         scales = node.getValue(packed.scales), zeroPoints;
   if (!packed.zeroPoints.shape.empty())
     zeroPoints = node.getValue(packed.zeroPoints);
-  int64_t bytes = matrix.blockSize * matrix.bits / 8;
+  int64_t words = matrix.blockSize * matrix.bits / kWordBits;
   Type f32 = node.getF32Type();
   auto divide = [](Scalars &s, Value value, int64_t divisor) {
     Value by = arith::ConstantIndexOp::create(s, divisor);
@@ -268,12 +418,12 @@ FailureOr<Tensor> onnx::gatherColumns(NodeImporter &node, Tensor &indices,
       NegativeIndex::Wraps, [&](Scalars &s, Value row, ValueRange others) {
         auto [panel, lane] = divide(s, row, kPanelColumns);
         auto [block, number] = divide(s, others[0], matrix.blockSize);
-        auto [part, at] = divide(s, number, bytes);
-        Value byte = tensor::ExtractOp::create(
+        auto [part, at] = divide(s, number, words);
+        Value word = tensor::ExtractOp::create(
             s, codes, ValueRange{panel, block, at, lane});
         Value firstBit = s.mul(s.convert(part, s.getI32Type()),
                                createScalar(s, s.getI32Type(), matrix.bits));
-        Value code = unpackCode(s, byte, matrix.bits, firstBit);
+        Value code = unpackCode(s, word, matrix.bits, firstBit);
         Value place[] = {panel, block, lane};
         Value given;
         if (zeroPoints)
@@ -298,9 +448,17 @@ std::optional<BlockCodes> onnx::getBlockCodes(const CodesOrigin &origin) {
   if (matrix.depth == 0 || matrix.columns == 0 ||
       (origin.axis >= 0 && (origin.axis == depthDim) != hasBlocks))
     return std::nullopt;
-  matrix.blockSize = hasBlocks ? origin.blockSize : matrix.depth;
   unsigned width = origin.element.getIntOrFloatBitWidth();
-  matrix.bits = width == 4 && matrix.blockSize % 2 == 0 ? 4 : 8;
+  auto fitsWords = [&](unsigned bits) {
+    return !hasBlocks || origin.blockSize % (kWordBits / bits) == 0;
+  };
+  matrix.bits = width == 4 && fitsWords(4) ? 4 : 8;
+  // A block has whole words; one of all rows may be longer than them.
+  if (!fitsWords(matrix.bits))
+    return std::nullopt;
+  matrix.blockSize = hasBlocks
+                         ? origin.blockSize
+                         : llvm::alignTo(matrix.depth, kWordBits / matrix.bits);
   int offset = origin.element.isUnsignedInteger() ? 0 : 1 << (width - 1);
   int64_t blocks = matrix.getNumBlocks();
   // Returns the number of element (k, n) of a matrix with the layout of the

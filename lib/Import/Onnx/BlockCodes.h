@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A quantized matrix stays packed in the library. Codes are constants of bytes
-// in the order in which a product reads them:
+// A quantized matrix stays packed in the library. Codes are constants of 32-bit
+// words in the order in which a product reads them:
 //
-//   panels x blocks x bytes of a block x 64 columns
+//   panels x blocks x words of a block x 64 columns
 //
-// A byte has 8 / bits codes of one column. Those in its lowest bits are the
+// A word has 32 / bits codes of one column. Those in its lowest bits are the
 // first part of the block, and so on, so each part of a block multiplies
 // consecutive elements of a row. Scales and zero points are panels x blocks x
 // 64 columns.
@@ -51,14 +51,35 @@ struct BlockCodes {
   int64_t getNumBlocks() const { return (depth + blockSize - 1) / blockSize; }
 };
 
+/// Returns the elements of a constant, which need not be known while importing,
+/// or null.
+ElementsAttr getStoredElements(const Tensor &tensor);
 /// Returns the key of elements that are in the memory of the model's files; ""
 /// for others.
 StringRef getElementsKey(ElementsAttr elements);
 
+/// How a product computes the sum of a block: of floats in f32, or of rows that
+/// are rounded to integers of 8 bits, in i32.
+enum class BlockSum { Floats, Integers };
+/// The largest block whose products of integers fit 32 bits.
+constexpr int64_t kMaxIntegerBlock = int64_t(1) << 16;
+
 /// Multiplies a tensor (..., depth) by a matrix. The elements of the result are
 /// f32: each is a sum over blocks of scaled sums, in f32.
 FailureOr<Tensor> multiplyCodes(NodeImporter &node, Tensor left,
-                                const BlockCodes &right);
+                                const BlockCodes &right,
+                                BlockSum sum = BlockSum::Floats);
+
+/// Multiplies a tensor (..., depth) of integers of 8 bits, signed or unsigned
+/// as `leftType` says, by a matrix of codes without scales and zero points: the
+/// sums of the products of code and code, of type i32, and the sum of each row,
+/// (..., 1). Unsigned integers are 128 less in both.
+struct IntegerProduct {
+  Tensor sums, rowSums;
+};
+FailureOr<IntegerProduct> multiplyIntegers(NodeImporter &node, Tensor left,
+                                           Type leftType,
+                                           const BlockCodes &right);
 
 /// The constants of a matrix: codes as above, scales, and zero points, which
 /// have no shape if all are `zeroPoint`.
@@ -66,6 +87,34 @@ struct CodePanels {
   Tensor codes, scales, zeroPoints;
 };
 CodePanels packCodes(NodeImporter &node, const BlockCodes &matrix);
+/// The codes alone.
+Tensor createCodes(NodeImporter &node, const BlockCodes &matrix);
+
+/// Rows (m, blocks, block size) in integers of 8 bits: row / scale,
+/// rounded to even. `words` are 32-bit words (m, blocks, words of a block), one
+/// tensor for each shift of the words of codes by a number of bits below 8. The
+/// integers of a block have the scale, an f32, and the sum, an i32, (m,
+/// blocks).
+struct IntegerRows {
+  std::vector<Tensor> words;
+  Tensor scales, sums;
+};
+IntegerRows quantizeRows(NodeImporter &node, Tensor &rows,
+                         const BlockCodes &matrix);
+
+/// Returns those words for integers of 8 bits.
+std::vector<Tensor> packWords(NodeImporter &node, Tensor &rows,
+                              const BlockCodes &matrix);
+
+/// Sums the products of integer rows and codes in each block, as i32: (m,
+/// panels, blocks, 64).
+Tensor sumIntegers(NodeImporter &node, ArrayRef<Tensor> words, Tensor &codes,
+                   unsigned bits);
+
+/// Adds zeros to the last dimension, of `depth` elements, up to whole blocks,
+/// and divides it: (rows, blocks, block size).
+FailureOr<Tensor> divideRows(NodeImporter &node, Tensor left,
+                             const BlockCodes &matrix);
 
 /// Returns the columns of a matrix at indices as rows (..., depth) of its
 /// element type. Each is (code - zero point) * scale in f32, which is rounded.
@@ -76,9 +125,9 @@ FailureOr<Tensor> gatherColumns(NodeImporter &node, Tensor &indices,
 /// are not along the dimension that a product sums.
 std::optional<BlockCodes> getBlockCodes(const CodesOrigin &origin);
 
-/// Returns the unsigned code in the bits of a byte from `firstBit` on, an i32,
-/// as an f32.
-Value unpackCode(Scalars &s, Value byte, unsigned bits, Value firstBit);
+/// Returns the unsigned code in the bits of a byte or word from `firstBit` on,
+/// an i32, as an f32.
+Value unpackCode(Scalars &s, Value word, unsigned bits, Value firstBit);
 
 } // namespace mlir::posenc::onnx
 

@@ -78,6 +78,12 @@ static bool isProduct(const Node &node) {
          (node.domain == "com.microsoft" && node.op == "FusedMatMul");
 }
 
+/// Whether the input is the right matrix of a product of integers.
+static bool isCodeMatrix(const Node &node, unsigned input) {
+  return (node.op == "MatMulInteger" && input == 1) ||
+         (node.op == "QLinearMatMul" && input == 3);
+}
+
 namespace {
 /// How a node uses an input whose elements it need not know while importing.
 enum class WeightUse { None, Factor, Table };
@@ -91,6 +97,8 @@ static WeightUse getWeightUse(const Node &node, unsigned input) {
                   (node.op == "GatherBlockQuantized" && input != 1);
     return isRead ? WeightUse::Factor : WeightUse::None;
   }
+  if (node.domain.empty() && isCodeMatrix(node, input))
+    return WeightUse::Factor;
   if (!node.domain.empty() || input != 0)
     return WeightUse::None;
   if (node.op == "Transpose")

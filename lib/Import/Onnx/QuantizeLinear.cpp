@@ -15,6 +15,7 @@
 #include "BlockCodes.h"
 #include "Products.h"
 #include "Scalars.h"
+#include "posenc/IR/Weights.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -300,6 +301,21 @@ static LogicalResult importDynamicQuantize(NodeImporter &node) {
 // MatMulInteger and QLinearMatMul
 //===----------------------------------------------------------------------===//
 
+/// Returns the zero points of an input, of codes of that type, in a shape that
+/// broadcasts to the codes: one, or one for each row or column.
+static FailureOr<Tensor> getZeroPoints(NodeImporter &node, unsigned input,
+                                       Type type, bool isLeft) {
+  Tensor &given = node.getInput(input);
+  if (given.element != type)
+    return node.emitError() << "the zero point has type " << given.element
+                            << ", but codes have " << type;
+  if (given.getRank() != 1 || (!isLeft && !given.shape[0].isConstant(1)))
+    return given;
+  if (given.shape[0].isConstant(1))
+    return reshape(node, given, {});
+  return reshape(node, given, {given.shape[0], Size(1)});
+}
+
 /// Returns the codes of an input minus the zero point of another one, as
 /// integers of 32 bits. There may be a zero point for each row, or column.
 static FailureOr<Tensor> center(NodeImporter &node, unsigned input,
@@ -311,18 +327,8 @@ static FailureOr<Tensor> center(NodeImporter &node, unsigned input,
   SmallVector<Tensor *> operands{&data};
   Tensor zero;
   if (node.hasInput(zeroInput)) {
-    Tensor &given = node.getInput(zeroInput);
-    if (given.element != type)
-      return node.emitError() << "the zero point has type " << given.element
-                              << ", but codes have " << type;
-    zero = given;
-    if (given.getRank() == 1 && given.shape[0].isConstant(1)) {
-      if (failed(assign(zero, reshape(node, given, {}))))
-        return failure();
-    } else if (given.getRank() == 1 && isLeft) {
-      if (failed(assign(zero, reshape(node, given, {given.shape[0], Size(1)}))))
-        return failure();
-    }
+    if (failed(assign(zero, getZeroPoints(node, zeroInput, type, isLeft))))
+      return failure();
     operands.push_back(&zero);
   }
   FailureOr<SmallVector<Size>> shape = broadcastShapes(node, operands);
@@ -339,9 +345,118 @@ static FailureOr<Tensor> center(NodeImporter &node, unsigned input,
                        });
 }
 
+/// Returns a constant matrix of an input, whose unsigned codes of 8 bits a
+/// product reads, in a few blocks of equal size; nullopt if it is no constant,
+/// or has more dimensions.
+static std::optional<BlockCodes> getCodeMatrix(const Tensor &data) {
+  constexpr int64_t maxBlock = 1024, quad = 4;
+  ElementsAttr codes = getStoredElements(data);
+  if (!codes || data.getRank() != 2 || !isQuantized(data.element) ||
+      data.element.getIntOrFloatBitWidth() != 8 || codes.getNumElements() == 0)
+    return std::nullopt;
+  BlockCodes matrix;
+  matrix.depth = codes.getShapedType().getDimSize(0);
+  matrix.columns = codes.getShapedType().getDimSize(1);
+  int64_t blocks = llvm::divideCeil(matrix.depth, maxBlock);
+  matrix.blockSize =
+      llvm::alignTo(llvm::divideCeil(matrix.depth, blocks), quad);
+  matrix.bits = 8;
+  uint8_t flip = data.element.isUnsignedInteger() ? 0 : 0x80;
+  matrix.readColumn = [codes, flip, depth = matrix.depth,
+                       columns = matrix.columns](int64_t column,
+                                                 MutableArrayRef<uint8_t> to) {
+    ArrayRef<char> bytes = *getStoredBytes(codes);
+    for (int64_t k = 0; k < depth; ++k)
+      to[k] = bytes[codes.isSplat() ? 0 : k * columns + column] ^ flip;
+  };
+  matrix.codesKey = getElementsKey(codes);
+  return matrix;
+}
+
+/// Multiplies integers by a constant matrix whose zero points are constants:
+///
+///   sum (a - za) (b - zb)
+///     = sum a' b' - zb' sum a' - za' sum b' + depth za' zb'
+///
+/// where a' is signed and b' unsigned, and integers of the other signedness
+/// move by 128 with their zero point. Returns nullopt if it is not constant.
+static FailureOr<std::optional<Tensor>>
+multiplyConstant(NodeImporter &node, unsigned left, unsigned leftZero,
+                 unsigned right, unsigned rightZero) {
+  Tensor &a = node.getInput(left), &b = node.getInput(right);
+  std::optional<BlockCodes> matrix = getCodeMatrix(b);
+  Type i32 = node.getI32Type();
+  if (!matrix || !isQuantized(a.element) ||
+      a.element.getIntOrFloatBitWidth() != 8 || a.shape.empty())
+    return std::optional<Tensor>();
+  ElementsAttr zeros;
+  if (node.hasInput(rightZero)) {
+    Tensor &given = node.getInput(rightZero);
+    zeros = getStoredElements(given);
+    if (!zeros || given.element != b.element ||
+        (zeros.getNumElements() != 1 &&
+         (given.getRank() != 1 || zeros.getNumElements() != matrix->columns)))
+      return std::optional<Tensor>();
+  }
+  int32_t offset = b.element.isUnsignedInteger() ? 0 : 128;
+  SmallVector<int32_t> columnZeros(matrix->columns, offset), sums;
+  std::vector<uint8_t> column(matrix->getNumBlocks() * matrix->blockSize);
+  for (auto [n, zero] : llvm::enumerate(columnZeros)) {
+    if (zeros) {
+      uint8_t code = (*getStoredBytes(
+          zeros))[zeros.isSplat() || zeros.getNumElements() == 1 ? 0 : n];
+      zero = code ^ (offset ? 0x80 : 0);
+    }
+    matrix->readColumn(n, column);
+    // What the zero points of a multiply.
+    uint32_t sum = 0;
+    for (uint8_t code : column)
+      sum += code;
+    sums.push_back(sum - static_cast<uint32_t>(matrix->depth) * zero);
+  }
+  auto product = multiplyIntegers(node, a, a.element, *matrix);
+  if (failed(product))
+    return failure();
+  auto createColumns = [&](ArrayRef<int32_t> values) {
+    return createConstant(DenseElementsAttr::get(
+        RankedTensorType::get({matrix->columns}, i32), values));
+  };
+  Tensor zeroPoints = createColumns(columnZeros),
+         columnSums = createColumns(sums), zero;
+  SmallVector<Tensor *> operands{&product->sums, &product->rowSums, &zeroPoints,
+                                 &columnSums};
+  bool isUnsigned = a.element.isUnsignedInteger();
+  if (node.hasInput(leftZero)) {
+    if (failed(assign(zero, getZeroPoints(node, leftZero, a.element,
+                                          /*isLeft=*/true))))
+      return failure();
+    operands.push_back(&zero);
+  }
+  FailureOr<SmallVector<Size>> shape = broadcastShapes(node, operands);
+  if (failed(shape))
+    return failure();
+  if (shape->size() != product->sums.shape.size())
+    return node.emitError() << "the zero point has more dimensions than codes";
+  Tensor result = mapElementsTo(
+      node, operands, *shape, i32, [&](Scalars &s, ValueRange args) {
+        Value sum = s.sub(args[0], s.mul(args[1], args[2]));
+        Value x = args.size() > 4 ? extend(s, args[4], a.element) : s.get(0);
+        if (isUnsigned)
+          x = s.sub(x, s.get(128));
+        return s.sub(sum, s.mul(x, args[3]));
+      });
+  return std::optional<Tensor>(std::move(result));
+}
+
 static FailureOr<Tensor> multiplyCentered(NodeImporter &node, unsigned left,
                                           unsigned leftZero, unsigned right,
                                           unsigned rightZero) {
+  FailureOr<std::optional<Tensor>> product =
+      multiplyConstant(node, left, leftZero, right, rightZero);
+  if (failed(product))
+    return failure();
+  if (*product)
+    return std::move(**product);
   FailureOr<Tensor> a = center(node, left, leftZero, /*isLeft=*/true),
                     b = center(node, right, rightZero, /*isLeft=*/false);
   if (failed(a) || failed(b))

@@ -31,17 +31,10 @@ static LogicalResult checkBlocks(NodeImporter &node, int64_t bits,
   return success();
 }
 
-/// Returns the elements of a constant, or null.
-static ElementsAttr getElements(const Tensor &tensor) {
-  if (tensor.weights && !tensor.hasTransposedWeights)
-    return tensor.weights;
-  return tensor.constant;
-}
-
 /// Returns the constant value of an input with that many elements.
 static FailureOr<ElementsAttr> getConstant(NodeImporter &node, unsigned input,
                                            StringRef what, int64_t count) {
-  ElementsAttr elements = getElements(node.getInput(input));
+  ElementsAttr elements = getStoredElements(node.getInput(input));
   if (!elements)
     return node.emitError() << "the " << what << " must be constant";
   if (elements.getNumElements() != count)
@@ -95,7 +88,7 @@ static LogicalResult importMatMulNBits(NodeImporter &node) {
   if (matrix.depth < 1 || matrix.columns < 1 || matrix.depth > maxSize ||
       matrix.columns > maxSize)
     return node.emitError() << "'K' and 'N' must be sizes of a matrix";
-  // Products are at least as precise as each level asks for.
+  // Level 4 permits rows in integers of 8 bits; the others are computed in f32.
   int64_t level = node.getInt("accuracy_level", 0);
   if (level < 0 || level > 4)
     return node.emitError()
@@ -144,7 +137,9 @@ static LogicalResult importMatMulNBits(NodeImporter &node) {
     else
       matrix.floatZeroPoints = *attr;
   }
-  FailureOr<Tensor> product = multiplyCodes(node, left, matrix);
+  bool isInteger = level == 4 && matrix.blockSize <= kMaxIntegerBlock;
+  FailureOr<Tensor> product = multiplyCodes(
+      node, left, matrix, isInteger ? BlockSum::Integers : BlockSum::Floats);
   if (failed(product) || !node.hasInput(5))
     return node.setResult(
         failed(product) ? product : convertTensor(node, *product, element));
@@ -194,8 +189,8 @@ static std::optional<BlockCodes> getTiedMatrix(NodeImporter &node,
                                                int64_t depth, int64_t blockSize,
                                                unsigned bits) {
   Tensor &data = node.getInput(0);
-  ElementsAttr codes = getElements(data),
-               scales = getElements(node.getInput(2));
+  ElementsAttr codes = getStoredElements(data),
+               scales = getStoredElements(node.getInput(2));
   if (!codes || !scales || !data.shape[0].getConstant() ||
       !node.graph.areCodesOfProduct(getElementsKey(codes)))
     return std::nullopt;
@@ -208,7 +203,7 @@ static std::optional<BlockCodes> getTiedMatrix(NodeImporter &node,
   matrix.zeroPoint = 1 << (bits - 1);
   setCodes(matrix, codes);
   if (node.hasInput(3)) {
-    ElementsAttr zeroPoints = getElements(node.getInput(3));
+    ElementsAttr zeroPoints = getStoredElements(node.getInput(3));
     if (!zeroPoints)
       return std::nullopt;
     setZeroPoints(matrix, zeroPoints);

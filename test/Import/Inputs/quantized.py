@@ -23,10 +23,13 @@ def pack(codes, bits):
                                 dtype=np.uint8)
 
 
-def make_weight(depth, columns, block, bits, zeros):
-    """Returns the inputs behind the first one of MatMulNBits, and the matrix."""
+def make_weight(depth, columns, block, bits, zeros, largest=False):
+    """Returns the inputs behind the first one of MatMulNBits, and the matrix. `largest`: of
+    the first block, all codes are."""
     blocks = -(-depth // block)
     codes = random.integers(0, 1 << bits, (columns, blocks, block))
+    if largest:
+        codes[:, 0] = (1 << bits) - 1
     scales = (random.random((columns, blocks)) + 0.1).astype(np.float32) / (1 << bits)
     inputs = {"b": pack(codes, bits), "s": scales}
     zero = np.full((columns, blocks), 1 << (bits - 1))
@@ -40,22 +43,51 @@ def make_weight(depth, columns, block, bits, zeros):
     return inputs, matrix.reshape(columns, -1)[:, :depth].T
 
 
+def round_rows(a, block):
+    """Returns the rows that products of level 4 multiply: integers from -127 to 127 times the
+    scale of a block. Checks their error, which docs/numerics.md bounds."""
+    rows, depth = a.shape
+    blocks = -(-depth // block)
+    padded = np.pad(a, ((0, 0), (0, -depth % block))).reshape(rows, blocks, block)
+    largest = abs(padded).max(-1, keepdims=True)
+    small = largest < np.float32(2)**-100
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(small, np.float32(0), np.float32(127) / largest)
+        integers = np.clip(np.rint(padded * factor), -127, 127)
+        scale = np.where(small, np.float32(0), largest / np.float32(127))
+        rounded = integers * scale.astype(float)
+    kept = (np.isfinite(largest) & ~small)[..., 0]
+    assert (abs(rounded - padded)[kept] <= (largest * (1 / 254 + 2.0**-22))[kept]).all()
+    return rounded.reshape(rows, blocks * block)[:, :depth]
+
+
 # Products, with partial blocks and panels, few and many rows.
 for number, (rows, depth, columns, block, bits, zeros, level) in enumerate([
         (1, 128, 64, 32, 4, None, 0), (3, 64, 70, 16, 4, "codes", 1),
         (7, 96, 130, 64, 4, "floats", 2), (5, 256, 64, 256, 8, "codes", 3),
-        (6, 40, 33, 32, 8, None, 4), (8, 128, 64, 64, 2, "codes", 0)]):
+        (6, 40, 33, 32, 8, None, 4), (8, 128, 64, 64, 2, "codes", 0),
+        (1, 96, 65, 32, 4, None, 4), (17, 64, 64, 16, 4, "codes", 4),
+        (9, 130, 70, 64, 4, "floats", 4), (4, 256, 64, 128, 8, "codes", 4),
+        (2, 64, 70, 16, 2, "codes", 4), (0, 64, 64, 32, 4, None, 4)]):
     a, bias = floats(2, rows, depth), floats(columns)
-    inputs, matrix = make_weight(depth, columns, block, bits, zeros)
+    inputs, matrix = make_weight(depth, columns, block, bits, zeros, level == 4)
     names = [*inputs, *([] if "z" in inputs else [""]), "", "bias"]
     keys = dict(K=depth, N=columns, bits=bits, block_size=block, accuracy_level=level)
     if number == 1:  # Older files have one dimension.
         inputs["s"], inputs["z"] = inputs["s"].ravel(), inputs["z"].ravel()
+    if level == 4:
+        # Rows of one number, zeros, numbers that count as zeros, and special ones.
+        flat = a.reshape(-1, depth)
+        flat[:1], flat[1:2, :block], flat[2:3, :block] = 3, 0, 1e-36
+        flat[3:4, 5], flat[4:5, 7] = np.inf, np.nan
+    left = round_rows(a.reshape(-1, depth), block).reshape(a.shape) if level == 4 else a
+    with np.errstate(invalid="ignore"):
+        product = left @ matrix
     check(f"nbits{number}", [
         node("MatMulNBits", ["a", *inputs], ["y0"], "com.microsoft", **keys),
         node("MatMulNBits", ["a", *names], ["y1"], "com.microsoft", **keys)], {"a": a},
         [constant("bias", bias), *(constant(*item) for item in inputs.items())],
-        [a @ matrix, a @ matrix + bias], dims={"a": ["n", rows if number % 2 else "m",
+        [product, product + bias], dims={"a": ["n", rows if number % 2 else "m",
                                                      depth]})
 
 # Rows at indices: the weight of an output layer, and others.
@@ -154,8 +186,7 @@ for name, scale, zero, axis in (
 for left, right in ((np.uint8, np.int8), (np.int8, np.uint8), (np.uint8, np.uint8)):
     p, q = quantize(floats(3, 24), 0.02, 50, left), quantize(floats(24, 10), 0.02, 90, right)
     zeros = random.integers(0, 100, 10).astype(right)
-    sums = (p - 50) @ (q - zeros.astype(int)) if left is np.int8 else \
-        (p.astype(int) - 50) @ (q.astype(int) - zeros)
+    sums = (p.astype(int) - 50) @ (q.astype(int) - zeros)
     check(f"integers-{left.__name__}-{right.__name__}", [
         node("QuantizeLinear", ["x", "s", "zero"], ["a"]),
         node("MatMulInteger", ["a", "q", "zero", "zeros"], ["y0"]),
@@ -168,6 +199,26 @@ for left, right in ((np.uint8, np.int8), (np.int8, np.uint8), (np.uint8, np.uint
          constant("row", np.linspace(0.1, 0.3, 10, dtype=np.float32))],
         [sums, p.astype(int) @ q.astype(int),
          (quantize(sums * 0.02 * np.linspace(0.1, 0.3, 10), 4, 50, left) - 50.0) * 4])
+# Extremes, one zero point and one for each row or column, and several blocks of the depth.
+for rows, depth, columns in ((1, 5, 3), (17, 37, 70), (2, 1030, 65), (0, 8, 8)):
+    for left, right in ((np.uint8, np.int8), (np.int8, np.int8)):
+        p, q = (random.choice([np.iinfo(kind).min, np.iinfo(kind).max, 3], shape).astype(kind)
+                for kind, shape in ((left, (rows, depth)), (right, (depth, columns))))
+        zeros = np.array(np.iinfo(left).max, left), \
+            random.choice([-128, 127], columns).astype(right)
+        each = random.integers(0, 100, rows).astype(left)
+        low = -128 if left is np.int8 else 0
+        check(f"bytes{rows}-{left.__name__}", [
+            node("QuantizeLinear", ["x", "one", "low"], ["a"]),
+            node("MatMulInteger", ["a", "q", "zero", "zeros"], ["y0"]),
+            node("MatMulInteger", ["a", "q", "each", "first"], ["y1"])],
+            {"x": (p.astype(np.float32) - low)},
+            [constant("one", np.array(1, np.float32)), constant("low", np.array(low, left)),
+             constant("q", q), constant("zero", zeros[0]), constant("zeros", zeros[1]),
+             constant("each", each), constant("first", zeros[1][:1])],
+            [(p.astype(int) - int(zeros[0])) @ (q.astype(int) - zeros[1]),
+             (p.astype(int) - each.astype(int)[:, None]) @ (q.astype(int) - int(zeros[1][0]))],
+            dims={"x": ["n", depth]})
 for number, x in enumerate([floats(3, 9), abs(floats(7)) + 1, np.zeros(3, np.float32)]):
     low, high = min(x.min(), 0), max(x.max(), 0)
     scale = np.float32(high - low) / np.float32(255) if high > low else np.float32(1)

@@ -130,10 +130,10 @@ name, = [name for name in packing if name.startswith("codes.")]
 check("packing of codes", packing[name] == {
     "layout": "codes64", "bits": 4, "block": BLOCK, "shape": [DEPTH, COLUMNS]}, packing)
 begin, end = names[name]["data_offsets"]
-panels = np.frombuffer(data_of_codes[begin:end], np.uint8).reshape(names[name]["shape"])
-# Panels, blocks, bytes, columns: the low halves of the bytes are the first half of a block.
-halves = np.concatenate([panels & 15, panels >> 4], 2)
-found = halves.transpose(0, 3, 1, 2).reshape(-1, blocks * BLOCK)
+panels = np.frombuffer(data_of_codes[begin:end], np.uint32).reshape(names[name]["shape"])
+# Panels, blocks, words, columns: the lowest bits of the words are the first part of a block.
+parts = np.concatenate([panels >> bit & 15 for bit in range(0, 32, 4)], 2)
+found = parts.transpose(0, 3, 1, 2).reshape(-1, blocks * BLOCK)
 check("codes", np.array_equal(found[:COLUMNS], unpack(codes, blocks * BLOCK)))
 # A table whose rows are the columns of a product.
 whole = blocks * BLOCK
@@ -160,7 +160,7 @@ check("tied codes", np.allclose(np.load("y.npy"), table[numbers] @ table.T, rtol
                                 atol=1e-1))
 names = split(pathlib.Path("T.safetensors").read_bytes())[1]
 check("tied codes are stored once", sum(
-    np.prod(entry["shape"]) >= codes.size for name, entry in names.items()
+    int(np.subtract(*entry["data_offsets"][::-1])) >= codes.size for name, entry in names.items()
     if "dtype" in entry and entry["dtype"] != "U8") == 1, list(names))
 np.save("numbers.npy", numbers + 150)
 done = call("./libT.so", "@numbers.npy")

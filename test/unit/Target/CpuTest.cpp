@@ -61,7 +61,7 @@ static int readFakeCpu(unsigned leaf, unsigned subleaf, unsigned *a,
       *b |= bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ |
             bit_AVX512VL;
     *c = cpu->hasBF16 && !cpu->hidesVnni ? bit_AVX512VNNI : 0;
-    *d = cpu->hasTiles ? 1u << 22 | 1u << 24 : 0;
+    *d = cpu->hasTiles ? 1u << 22 | 1u << 24 | 1u << 25 : 0;
   } else if (leaf == 7) {
     *a = cpu->hasBF16 ? bit_AVX512BF16 : 0;
   } else if (leaf == 0x80000001) {
@@ -166,8 +166,9 @@ TEST(CpuTest, Features) {
   cpu = &kMilan;
   EXPECT_EQ(findCpuFeatures(), int64_t{kCpuFeatureX86V3});
   cpu = &kTurin;
-  EXPECT_EQ(findCpuFeatures(), int64_t{kCpuFeatureX86V3 | kCpuFeatureX86V4 |
-                                       kCpuFeatureAvx512Bf16});
+  EXPECT_EQ(findCpuFeatures(),
+            int64_t{kCpuFeatureX86V3 | kCpuFeatureX86V4 |
+                    kCpuFeatureAvx512Vnni | kCpuFeatureAvx512Bf16});
   cpu = &kSkylake;
   EXPECT_EQ(findCpuFeatures(), int64_t{kCpuFeatureX86V3 | kCpuFeatureX86V4});
   cpu = &kGenoaWithoutState;
@@ -176,8 +177,8 @@ TEST(CpuTest, Features) {
   EXPECT_EQ(findCpuFeatures(), int64_t{kCpuFeatureX86V3 | kCpuFeatureX86V4});
   cpu = &kOld;
   EXPECT_EQ(findCpuFeatures(), 0);
-  int64_t withoutTiles =
-      kCpuFeatureX86V3 | kCpuFeatureX86V4 | kCpuFeatureAvx512Bf16;
+  int64_t withoutTiles = kCpuFeatureX86V3 | kCpuFeatureX86V4 |
+                         kCpuFeatureAvx512Vnni | kCpuFeatureAvx512Bf16;
   cpu = &kSapphireRapids;
   EXPECT_EQ(findCpuFeatures(), withoutTiles | kCpuFeatureAmxBf16);
   cpu = &kSapphireRapidsWithoutState;

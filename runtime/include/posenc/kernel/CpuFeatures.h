@@ -13,13 +13,15 @@
 
 /* Instruction sets that a kernel library checks for before it picks one of its
  * variants. One bit each, in the lower half of a word. Each level includes
- * those before it; kCpuFeatureAvx512Bf16 includes AVX512-VNNI, and
- * kCpuFeatureAmxBf16 is AMX-TILE and AMX-BF16. */
+ * those before it, but kCpuFeatureAvx512Vnni is between kCpuFeatureX86V4 and
+ * kCpuFeatureAvx512Bf16; kCpuFeatureAmxBf16 is AMX-TILE, AMX-BF16 and
+ * AMX-INT8. */
 enum PosencCpuFeature {
   kCpuFeatureX86V3 = 1,
   kCpuFeatureX86V4 = 2,
   kCpuFeatureAvx512Bf16 = 4,
-  kCpuFeatureAmxBf16 = 8
+  kCpuFeatureAmxBf16 = 8,
+  kCpuFeatureAvx512Vnni = 16
 };
 
 /* CPU families that a variant may be tuned for, in the upper half of the same
