@@ -13,7 +13,7 @@
 // RUN:   --split-input-file --mlir-print-local-scope \
 // RUN:   | FileCheck %s --check-prefix=AVX2
 
-// Register tiles of 6, 2 and 1 rows, each a vector of columns. Codes are read and
+// Register tiles of 6, 4, 2 and 1 rows, each a vector of columns. Codes are read and
 // converted once for all rows of a tile, and the result is written after all blocks.
 // CHECK-LABEL: func.func @product(
 // CHECK-SAME:    %[[A:.*]]: tensor<?x8x32xf32>
@@ -31,6 +31,7 @@
 // CHECK:               math.fma %[[PARTS]]#5
 // CHECK:             vector.transfer_write %[[SUMS]]#0, %{{.*}}[%[[I]], %c0, %c0]
 // CHECK:             vector.transfer_write %[[SUMS]]#5
+// CHECK:           scf.for %{{.*}} step %c4
 // CHECK:           scf.for %{{.*}} step %c2
 // CHECK:           scf.for %{{.*}} step %c1
 // AVX2-LABEL: func.func @product(

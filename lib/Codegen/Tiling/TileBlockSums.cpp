@@ -408,7 +408,7 @@ LogicalResult TileBlockSums::tileOne(RewriterBase &rewriter, BlockSums sums) {
   // Accumulators take 24 of the 32 registers of AVX-512, and 8 of 16.
   SmallVector<int64_t> rows{2, 1};
   if (vectorBytes >= 64)
-    rows.insert(rows.begin(), 6);
+    rows = {6, 4, 2, 1};
   int64_t columns = kVectors * vectorBytes / 4;
   while (ranges[sums.columns] % columns != 0)
     columns /= 2;
