@@ -19,6 +19,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <random>
 
@@ -49,17 +50,21 @@ const char *test::getName(Route route) {
   return "";
 }
 
-static std::unique_ptr<mlir::MLIRContext> createContext() {
-  mlir::DialectRegistry registry;
-  mlir::posenc::registerAllDialects(registry);
-  return std::make_unique<mlir::MLIRContext>(
-      registry, mlir::MLIRContext::Threading::DISABLED);
+/// Returns the context of all modules that this file parses. Loading the
+/// dialects for each module would take a good part of its compile time.
+static mlir::MLIRContext *getContext() {
+  static mlir::MLIRContext *const context = [] {
+    mlir::DialectRegistry registry;
+    mlir::posenc::registerAllDialects(registry);
+    return new mlir::MLIRContext(registry,
+                                 mlir::MLIRContext::Threading::DISABLED);
+  }();
+  return context;
 }
 
 LoweredModule::LoweredModule(const std::string &text, Stage stage,
                              unsigned vectorBytes, Products products)
-    : context(createContext()),
-      module(mlir::parseSourceString<mlir::ModuleOp>(text, context.get())) {
+    : module(mlir::parseSourceString<mlir::ModuleOp>(text, getContext())) {
   llvm::Expected<TargetSpec> target = TargetSpec::parse("host");
   if (!target) {
     ADD_FAILURE() << llvm::toString(target.takeError());
@@ -70,6 +75,9 @@ LoweredModule::LoweredModule(const std::string &text, Stage stage,
     target->vectorBytes = vectorBytes;
   target->hasBF16Dots = products != Products::F32;
   target->hasBF16Tiles = products == Products::BF16Tiles;
+  // A task has several tiles of queries, as in calls that are larger than those
+  // of tests, or a single one if the batch is 1.
+  target->tuning.attentionTasks = 4;
   if (!module || failed(mlir::posenc::lowerModule(*module, stage, *target))) {
     ADD_FAILURE() << "cannot lower\n" << text;
     module = {};
@@ -121,57 +129,80 @@ static std::string prepare(const std::string &text, Route route) {
   return text;
 }
 
+/// Returns the name of the test that is running, or an empty string.
+static std::string getTestName() {
+  const testing::TestInfo *test =
+      testing::UnitTest::GetInstance()->current_test_info();
+  return test ? std::string(test->test_suite_name()) + "." + test->name() : "";
+}
+
 Kernel::Kernel(const std::string &text, Route route,
-               const mlir::posenc::GpuTargets &gpus)
-    : context(createContext()), module(mlir::parseSourceString<mlir::ModuleOp>(
-                                    prepare(text, route), context.get())) {
-  compile(gpus);
+               const mlir::posenc::GpuTargets &gpus) {
+  static std::string owner;
+  // Never destroyed: destructors of LLVM's static variables may run first.
+  static auto &codes =
+      *new std::map<std::pair<std::string, Route>, std::shared_ptr<const Code>>;
+  if (std::string name = getTestName(); name != owner) {
+    owner = name;
+    codes.clear();
+  }
+  auto compileText = [&] {
+    return compile(mlir::parseSourceString<mlir::ModuleOp>(prepare(text, route),
+                                                           getContext()),
+                   gpus);
+  };
+  if (!gpus.empty()) {
+    code = compileText();
+    return;
+  }
+  std::shared_ptr<const Code> &known = codes[{text, route}];
+  if (!known)
+    known = compileText();
+  code = known;
 }
 
 Kernel::Kernel(mlir::OwningOpRef<mlir::ModuleOp> module)
-    : module(std::move(module)) {
-  compile({});
-}
+    : code(compile(std::move(module), {})) {}
 
 static mlir::posenc::OptLevel getOptLevel() {
-  const testing::TestInfo *test =
-      testing::UnitTest::GetInstance()->current_test_info();
-  std::string name =
-      test ? std::string(test->test_suite_name()) + "." + test->name() : "";
-  return llvm::xxh3_64bits(name) % 6 == 0 ? mlir::posenc::OptLevel::O3
-                                          : mlir::posenc::OptLevel::O0;
+  return llvm::xxh3_64bits(getTestName()) % 6 == 0 ? mlir::posenc::OptLevel::O3
+                                                   : mlir::posenc::OptLevel::O0;
 }
 
-void Kernel::compile(const mlir::posenc::GpuTargets &gpus) {
+std::shared_ptr<const Kernel::Code>
+Kernel::compile(mlir::OwningOpRef<mlir::ModuleOp> module,
+                const mlir::posenc::GpuTargets &gpus) {
+  auto code = std::make_shared<Code>();
   mlir::posenc::JitOptions options;
   options.gpus = gpus;
   options.hasCpuCode = gpus.empty();
   options.optLevel = getOptLevel();
   if (module)
-    jit = mlir::posenc::JitLibrary::create(*module, {}, options);
-  if (!jit) {
+    code->jit = mlir::posenc::JitLibrary::create(*module, {}, options);
+  if (!code->jit) {
     ADD_FAILURE() << "cannot compile\n" << (module ? print(*module) : "");
-    return;
+    return code;
   }
   std::string error;
-  library = runtime::Library::fromSymbols(
-      jit->getMetadata(),
+  code->library = runtime::Library::fromSymbols(
+      code->jit->getMetadata(),
       [](void *jit, const char *symbol) {
         return static_cast<mlir::posenc::JitLibrary *>(jit)->lookup(symbol);
       },
-      jit.get(), error);
-  if (!library)
+      code->jit.get(), error);
+  if (!code->library)
     ADD_FAILURE() << error;
+  return code;
 }
 
 std::vector<runtime::Array>
 Kernel::call(const std::string &function,
              const std::vector<posenc_value> &inputs) const {
   std::vector<runtime::Array> results;
-  if (!library)
+  if (!code->library)
     return results;
   std::string error;
-  runtime::Function found = library.find(function, error);
+  runtime::Function found = code->library.find(function, error);
   bool isReady = static_cast<bool>(found);
   std::vector<posenc_value> outputs;
   for (size_t i = 0, e = found ? found.numOutputs() : 0; i < e && isReady;

@@ -52,18 +52,17 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> clone() const;
 
 private:
-  std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 
-/// A module compiled in memory, with its own context. Failures are test
-/// failures. Every sixth test, chosen by its name, runs optimized code; the
-/// others run what LLVM generates at OptLevel::O0, which has the same bits and
-/// is compiled in less than half of the time.
+/// A module compiled in memory. Failures are test failures. Every sixth test,
+/// chosen by its name, runs optimized code; the others run what LLVM generates
+/// at OptLevel::O0, which has the same bits and is compiled in less than half
+/// of the time.
 class Kernel {
 public:
   /// Compiles `module` for this machine or, if `gpus` names any, for GPUs
-  /// alone.
+  /// alone. Within a test, the same text and route are compiled once.
   explicit Kernel(const std::string &module, Route route = Route::Direct,
                   const mlir::posenc::GpuTargets &gpus = {});
   /// Compiles a module at any stage for this machine. The module's context must
@@ -76,16 +75,19 @@ public:
   call(const std::string &function,
        const std::vector<posenc_value> &inputs) const;
 
-  const runtime::Library &getLibrary() const { return library; }
+  const runtime::Library &getLibrary() const { return code->library; }
 
 private:
-  void compile(const mlir::posenc::GpuTargets &gpus);
+  struct Code {
+    std::unique_ptr<mlir::posenc::JitLibrary> jit;
+    /// Null after a failure.
+    runtime::Library library;
+  };
+  static std::shared_ptr<const Code>
+  compile(mlir::OwningOpRef<mlir::ModuleOp> module,
+          const mlir::posenc::GpuTargets &gpus);
 
-  /// Is null if the caller owns the context.
-  std::unique_ptr<mlir::MLIRContext> context;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::unique_ptr<mlir::posenc::JitLibrary> jit;
-  runtime::Library library;
+  std::shared_ptr<const Code> code;
 };
 
 /// Returns the frequencies of an attribute with these fields. `axes` is the
