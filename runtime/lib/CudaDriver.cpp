@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 
 #include <mutex>
+#include <set>
 
 using namespace posenc::runtime;
 
@@ -94,18 +95,29 @@ posenc_status posenc::runtime::findCudaDevice(int32_t index,
   return POSENC_OK;
 }
 
+/// Returns whether this is the first call for `device`.
+static bool isFirstUse(int device) {
+  static std::mutex mutex;
+  static std::set<int> devices;
+  std::lock_guard<std::mutex> lock(mutex);
+  return devices.insert(device).second;
+}
+
 CudaContext::~CudaContext() {
   void *old;
   if (isCurrent)
     driver.popContext(&old);
-  if (isRetained)
+  if (isReleased)
     driver.releasePrimaryContext(device);
 }
 
 posenc_status CudaContext::enter() {
   void *context;
   int error = driver.retainPrimaryContext(&context, device);
-  isRetained = !error;
+  // The first of all is kept for the rest of the process, as the CUDA runtime
+  // does: to create the context again takes tenths of a second, and loaded
+  // kernels and allocated memory end with it.
+  isReleased = !error && !isFirstUse(device);
   if (!error)
     error = driver.pushContext(context);
   isCurrent = !error;

@@ -51,22 +51,22 @@ posenc_status failCuda(const CudaDriver &driver, int error, const char *what);
 posenc_status findCudaDevice(int32_t index, const CudaDriver *&driver,
                              int &device);
 
-/// The primary context of a device. It is retained and current on this thread
-/// from enter() until the destructor.
+/// The primary context of a device. It is current on this thread from enter()
+/// until the destructor, and exists for the rest of the process.
 class CudaContext {
 public:
   CudaContext(const CudaDriver &driver, int device)
       : driver(driver), device(device) {}
   ~CudaContext();
   posenc_status enter();
-  /// Leaves the context retained after the destructor.
-  void keep() { isRetained = false; }
 
   const CudaDriver &driver;
   const int device;
 
 private:
-  bool isRetained = false, isCurrent = false;
+  /// Whether the destructor releases what enter() has retained.
+  bool isReleased = false;
+  bool isCurrent = false;
 };
 
 } // namespace posenc::runtime

@@ -41,8 +41,6 @@ posenc_status posenc_cuda_allocate(int32_t index, size_t bytes,
   uint64_t memory = 0;
   if (int error = context->driver.allocate(&memory, bytes))
     return failCuda(context->driver, error, "cannot allocate device memory");
-  // The memory would end with the context.
-  context->keep();
   *address = reinterpret_cast<void *>(memory);
   return POSENC_OK;
 }
@@ -56,8 +54,6 @@ posenc_status posenc_cuda_free(int32_t index, void *address) {
     return status;
   if (int error = context->driver.release(toAddress(address)))
     return failCuda(context->driver, error, "cannot free device memory");
-  // Ends what posenc_cuda_allocate() keeps.
-  context->driver.releasePrimaryContext(context->device);
   return POSENC_OK;
 }
 

@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -271,6 +272,31 @@ TEST_F(CudaCalls, StatusCodes) {
   for (int32_t code : {14, 16, -1})
     EXPECT_EQ(callIt(code), POSENC_KERNEL_FAILED) << code;
   EXPECT_EQ(callIt(0), POSENC_OK) << posenc_last_error();
+}
+
+// Nobody but the runtime retains the context, which it creates once: kernels
+// and their attributes would end with it. This needs a process of its own,
+// since tests before have used the device.
+TEST_F(CudaCalls, KeepTheContext) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto countContexts = [&] {
+    cuda("cuCtxSetCurrent", (void *)nullptr);
+    cuda("cuDevicePrimaryCtxRelease_v2", 0);
+    readLog("");
+    std::string error;
+    runtime::Function function = library.find("odd", error);
+    std::vector<float> x(2 * 3 * 3 * 6), y(x.size());
+    std::vector<int64_t> p(2 * 3);
+    int64_t shape[] = {2, 3, 3, 6};
+    posenc_value inputs[] = {runtime::tensor({x.data(), POSENC_F32, 4, shape}),
+                             runtime::tensor({p.data(), POSENC_I64, 2, shape})},
+                 output = runtime::tensor({y.data(), POSENC_F32, 4, shape});
+    for (int i = 0; i < 3; ++i)
+      if (posenc_cuda_call(function.get(), 0, inputs, 2, &output, 1))
+        std::exit(100);
+    std::exit(readLog("context").size());
+  };
+  EXPECT_EXIT(countContexts(), testing::ExitedWithCode(1), "");
 }
 
 // The fake driver detects uses of freed memory and graphs that leak.

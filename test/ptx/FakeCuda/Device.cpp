@@ -247,7 +247,8 @@ POSENC_CUDA cuDevicePrimaryCtxRetain(Context **context, CUdevice device) {
     return CUDA_ERROR_NOT_INITIALIZED;
   if (device != 0)
     return CUDA_ERROR_INVALID_DEVICE;
-  ++driver.primary.users;
+  if (driver.primary.users++ == 0)
+    driver.note("context created");
   *context = &driver.primary;
   return CUDA_SUCCESS;
 }
@@ -260,7 +261,8 @@ POSENC_CUDA cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     return CUDA_ERROR_INVALID_DEVICE;
   if (!driver.primary.users)
     return CUDA_ERROR_INVALID_CONTEXT;
-  --driver.primary.users;
+  if (--driver.primary.users == 0)
+    driver.forgetContext();
   return CUDA_SUCCESS;
 }
 POSENC_CUDA_SYMBOL(cuDevicePrimaryCtxRelease_v2)

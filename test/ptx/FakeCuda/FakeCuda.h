@@ -141,6 +141,8 @@ struct Driver {
   std::set<Event *> events;
   std::set<Graph *> graphs, executables;
 
+  /// Forgets what belongs to the primary context: the attributes of functions.
+  void forgetContext();
   /// Appends a line to the log, if there is one.
   void note(const llvm::Twine &line);
   /// The largest opt-in shared memory of a block, in bytes.

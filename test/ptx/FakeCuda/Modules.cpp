@@ -116,6 +116,12 @@ POSENC_CUDA cuModuleUnload(LoadedModule *module) {
 }
 POSENC_CUDA_SYMBOL(cuModuleUnload)
 
+/// Returns the dynamic shared memory that a kernel may have before an attribute
+/// permits more.
+static unsigned getDefaultShared(unsigned staticShared) {
+  return std::max(48u << 10, staticShared) - staticShared;
+}
+
 POSENC_CUDA cuModuleGetFunction(LoadedFunction **function, LoadedModule *module,
                                 const char *name) {
   LOCK_DRIVER
@@ -129,8 +135,8 @@ POSENC_CUDA cuModuleGetFunction(LoadedFunction **function, LoadedModule *module,
   std::unique_ptr<LoadedFunction> &entry = module->functions[name];
   if (!entry) {
     unsigned bytes = module->module.getStaticShared(*kernel);
-    entry = std::make_unique<LoadedFunction>(LoadedFunction{
-        module, name, kernel, bytes, std::max(48u << 10, bytes) - bytes});
+    entry = std::make_unique<LoadedFunction>(
+        LoadedFunction{module, name, kernel, bytes, getDefaultShared(bytes)});
   }
   *function = entry.get();
   return CUDA_SUCCESS;
@@ -215,6 +221,12 @@ POSENC_CUDA cuKernelGetFunction(void **function, void *kernel) {
   return CUDA_SUCCESS;
 }
 POSENC_CUDA_SYMBOL(cuKernelGetFunction)
+
+void Driver::forgetContext() {
+  for (LoadedModule *module : modules)
+    for (auto &[name, function] : module->functions)
+      function->maxDynamicShared = getDefaultShared(function->staticShared);
+}
 
 static bool isFunction(const Driver &driver, LoadedFunction *function) {
   for (const LoadedModule *module : driver.modules)
