@@ -83,7 +83,7 @@ static unsigned getToolkitNumber(llvm::StringRef folder) {
 
 /// Returns the ptxas of the newest toolkit in a folder of Python packages;
 /// empty if there is none.
-static std::string findInPackages(llvm::StringRef folder) {
+static std::string findToolkit(llvm::StringRef folder) {
   llvm::SmallString<128> packages(folder);
   llvm::sys::path::append(packages, "nvidia");
   std::pair<unsigned, std::string> newest;
@@ -99,14 +99,26 @@ static std::string findInPackages(llvm::StringRef folder) {
   return newest.second;
 }
 
-/// Returns the ptxas of the first folder of Python packages that has one; empty
-/// if none has.
-static std::string findInPackages(llvm::ArrayRef<std::string> folders) {
-  for (llvm::StringRef folder : folders)
-    if (std::string path = findInPackages(folder);
-        !folder.empty() && !path.empty())
-      return path;
-  return "";
+/// Returns the ptxas of Triton, which every PyTorch for GPUs has, in a folder
+/// of Python packages; empty if there is none.
+static std::string findTriton(llvm::StringRef folder) {
+  llvm::SmallString<128> path(folder);
+  llvm::sys::path::append(path, "triton", "backends", "nvidia");
+  llvm::sys::path::append(path, "bin", "ptxas");
+  return llvm::sys::fs::can_execute(path) ? std::string(path) : "";
+}
+
+/// Returns the ptxas of the first folder of Python packages that has one:
+/// Triton's only if there is no toolkit.
+static std::optional<Ptxas>
+findInPackages(llvm::ArrayRef<std::string> folders) {
+  for (auto [find, package] :
+       {std::pair(&findToolkit, "the Python package nvidia-cuda-nvcc"),
+        std::pair(&findTriton, "the Python package triton")})
+    for (llvm::StringRef folder : folders)
+      if (std::string path = folder.empty() ? "" : find(folder); !path.empty())
+        return Ptxas{path, package};
+  return std::nullopt;
 }
 
 namespace {
@@ -127,23 +139,23 @@ void mlir::posenc::setPackageFolders(std::vector<std::string> folders) {
   getPackageFolders().folders = std::move(folders);
 }
 
-/// Returns the ptxas of the Python package nvidia-cuda-nvcc; empty if there is
-/// none. Python itself tells where its packages are.
-static std::string findByPython() {
+/// Returns the ptxas of a Python package. Python itself tells where its
+/// packages are.
+static std::optional<Ptxas> findByPython() {
   llvm::SmallString<128> python(getVariable("VIRTUAL_ENV"));
   if (!python.empty()) {
     llvm::sys::path::append(python, "bin", "python3");
   } else if (auto found = llvm::sys::findProgramByName("python3")) {
     python = *found;
   } else {
-    return "";
+    return std::nullopt;
   }
   llvm::Expected<std::string> folders =
       run(python, {"-c", "import sys; print(*sys.path, sep='\\n')"},
           /*secondsToWait=*/10);
   if (!folders) {
     llvm::consumeError(folders.takeError());
-    return "";
+    return std::nullopt;
   }
   std::vector<std::string> names;
   for (llvm::StringRef folder : llvm::split(*folders, '\n'))
@@ -151,7 +163,7 @@ static std::string findByPython() {
   return findInPackages(names);
 }
 
-static std::string findInPython() {
+static std::optional<Ptxas> findInPython() {
   PackageFolders &known = getPackageFolders();
   {
     std::lock_guard<std::mutex> lock(known.mutex);
@@ -159,8 +171,8 @@ static std::string findInPython() {
       return findInPackages(*known.folders);
   }
   // Starting Python takes time, so this is done once.
-  static const std::string path = findByPython();
-  return path;
+  static const std::optional<Ptxas> ptxas = findByPython();
+  return ptxas;
 }
 
 std::optional<Ptxas> mlir::posenc::findPtxas() {
@@ -179,10 +191,7 @@ std::optional<Ptxas> mlir::posenc::findPtxas() {
   }
   if (auto path = llvm::sys::findProgramByName("ptxas"))
     return Ptxas{*path, "PATH"};
-  std::string inPython = findInPython();
-  if (!inPython.empty())
-    return Ptxas{inPython, "the Python package nvidia-cuda-nvcc"};
-  return std::nullopt;
+  return findInPython();
 }
 
 std::string Ptxas::describe() const {

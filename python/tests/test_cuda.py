@@ -81,10 +81,11 @@ def test_without_driver(kernels):
         kernels.rope(OnDevice(), k, positions)
 
 
-def test_ptxas_of_this_python(tmp_path):
-    """The ptxas of nvidia-cuda-nvcc is found among the packages of the Python that
-    compiles, which need not be that of PATH or VIRTUAL_ENV."""
-    ptxas = tmp_path / "nvidia" / "cu13" / "bin" / "ptxas"
+@pytest.mark.parametrize("package", ["nvidia/cu13", "triton/backends/nvidia"])
+def test_ptxas_of_this_python(tmp_path, package):
+    """The ptxas of nvidia-cuda-nvcc, or else of Triton, is found among the packages of
+    the Python that compiles, which need not be that of PATH or VIRTUAL_ENV."""
+    ptxas = tmp_path / package / "bin" / "ptxas"
     ptxas.parent.mkdir(parents=True)
     ptxas.write_text("#!/bin/sh\necho this is $0\nexit 1\n")
     ptxas.chmod(0o755)

@@ -29,9 +29,9 @@ struct Ptxas {
 };
 
 /// Returns the file that POSENC_PTXAS names; otherwise the first ptxas of: the
-/// toolkits CUDA_HOME and CUDA_PATH, PATH, and the Python package
-/// nvidia-cuda-nvcc in the folders of setPackageFolders(), or else of
-/// VIRTUAL_ENV or of the `python3` on PATH. nullopt if there is none, or if
+/// toolkits CUDA_HOME and CUDA_PATH, PATH, and the Python packages
+/// nvidia-cuda-nvcc and triton in the folders of setPackageFolders(), or else
+/// of VIRTUAL_ENV or of the `python3` on PATH. nullopt if there is none, or if
 /// POSENC_PTXAS is "off".
 std::optional<Ptxas> findPtxas();
 
