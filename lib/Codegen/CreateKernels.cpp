@@ -376,8 +376,8 @@ static void writeInto(RewriterBase &rewriter, Value value, Value destination) {
 static bool needsWorkspace(func::FuncOp function) {
   std::optional<int64_t> limit =
       getStackLimit(function->getParentOfType<ModuleOp>());
-  // More than the tiles of attention take on any target.
-  constexpr int64_t maxTileBytes = int64_t{576} << 10;
+  // More than the tiles of attention take on any target, with any tuning.
+  constexpr int64_t maxTileBytes = int64_t{1} << 20;
   if (!limit || *limit >= maxTileBytes)
     return false;
   return function.walk([](AttentionOp) { return WalkResult::interrupt(); })

@@ -66,6 +66,8 @@ static constexpr Tuning kZen3 = {
     /*decodePrefetches=*/1,
     /*decodeRowPrefetches=*/2,
     /*attentionQueries=*/384,
+    /*attentionTileBytes=*/392 * kKiB,
+    /*attentionTasks=*/64,
     /*attentionPrefetch=*/1,
     /*attentionTileRows=*/8,
     /*attentionNestRows=*/32,
@@ -105,6 +107,8 @@ static constexpr Tuning kZen4 = {
     /*decodePrefetches=*/1,
     /*decodeRowPrefetches=*/2,
     /*attentionQueries=*/384,
+    /*attentionTileBytes=*/392 * kKiB,
+    /*attentionTasks=*/64,
     /*attentionPrefetch=*/1,
     /*attentionTileRows=*/8,
     /*attentionNestRows=*/32,
@@ -147,6 +151,8 @@ static constexpr Tuning kZen5 = {
     /*decodePrefetches=*/4,
     /*decodeRowPrefetches=*/2,
     /*attentionQueries=*/384,
+    /*attentionTileBytes=*/392 * kKiB,
+    /*attentionTasks=*/64,
     /*attentionPrefetch=*/1,
     /*attentionTileRows=*/8,
     /*attentionNestRows=*/32,
@@ -176,9 +182,13 @@ static constexpr Tuning kIceLake = [] {
 
 /// Servers of Intel with AMX. Its blocks are derived from counts of cycles:
 /// rows of 32 KiB stay in the L1 cache, and 512 packed columns of that depth,
-/// 512 KiB, are read from the L2 cache of 2 MiB.
+/// 512 KiB, are read from the L2 cache of 2 MiB. In attention 832 KiB hold 24
+/// tiles of 32 queries of 128 channels, which share the packing of keys: 60 to
+/// 120 cycles for a key, 80 to 160 for each step of about 650.
 static constexpr Tuning kSapphireRapids = [] {
   Tuning tuning = kIceLake;
+  tuning.attentionQueries = 1536;
+  tuning.attentionTileBytes = 832 * kKiB;
   tuning.productDotColumns = 512;
   return tuning;
 }();
@@ -219,6 +229,8 @@ static constexpr Tuning kArm = {
     /*decodePrefetches=*/1,
     /*decodeRowPrefetches=*/2,
     /*attentionQueries=*/384,
+    /*attentionTileBytes=*/392 * kKiB,
+    /*attentionTasks=*/64,
     /*attentionPrefetch=*/1,
     /*attentionTileRows=*/8,
     /*attentionNestRows=*/32,

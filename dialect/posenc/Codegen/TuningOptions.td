@@ -37,6 +37,8 @@ defvar Posenc_TuningOptions = [
   Posenc_TuningOption<"decodePrefetches", "decode-prefetches">,
   Posenc_TuningOption<"decodeRowPrefetches", "decode-row-prefetches">,
   Posenc_TuningOption<"attentionQueries", "attention-queries">,
+  Posenc_TuningOption<"attentionTileBytes", "attention-tile-bytes">,
+  Posenc_TuningOption<"attentionTasks", "attention-tasks">,
   Posenc_TuningOption<"attentionPrefetch", "attention-prefetch">,
   Posenc_TuningOption<"attentionTileRows", "attention-tile-rows">,
   Posenc_TuningOption<"attentionNestRows", "attention-nest-rows">,

@@ -384,8 +384,11 @@ AttentionScratch::AttentionScratch(ArrayRef<AttentionOp> operations,
 int64_t AttentionScratch::getMaxBytes(AttentionOp op,
                                       const VectorTarget &target,
                                       bool isDecode) const {
-  // Threads may have stacks of 512 KiB, and the L2 cache may be as small.
-  constexpr int64_t functionBytes = 392 << 10;
+  // Threads may have stacks of 512 KiB, and the L2 cache may be as small. CPUs
+  // with AMX have larger caches; only the tiles whose sizes change no bit may
+  // follow from the target.
+  bool hasTileSteps = !isDecode && usesTileSteps(op, target);
+  int64_t functionBytes = hasTileSteps ? target.attentionTileBytes : 392 << 10;
   Operation *function = op->getParentOfType<FunctionOpInterface>();
   int64_t shapes = numShapes.lookup(function);
   int64_t bytes = (functionBytes - sharedBytes.lookup(function)) / shapes;

@@ -217,8 +217,13 @@ static void emitKeyWords(ImplicitLocOpBuilder &builder,
   });
 }
 
+static constexpr uint16_t kExponentBits = 0x7f80;
+
+/// The columns of values that are packed at once: those of one vector.
+static constexpr int64_t kPackedColumns = 2 * kTileRows;
+
 namespace {
-/// Bits of 16 bf16 values in the lower halves of words.
+/// Bits of `kPackedColumns` bf16 values.
 struct ValueBits {
   /// 0 where the value is infinite or NaN.
   Value bits;
@@ -227,27 +232,33 @@ struct ValueBits {
 };
 } // namespace
 
-static constexpr uint32_t kExponentBits = 0x7f80;
-
+/// Loads `length` values, followed by zeros; all are 0 unless `exists` (i1
+/// lanes).
 static ValueBits loadValueBits(ImplicitLocOpBuilder &builder,
                                const AttentionCode &code, ValueRange at,
-                               Value column, Value exists) {
+                               Value column, Value exists, int64_t length) {
   AttentionOp op = code.op;
-  int64_t lanes = code.tiles.lanes;
   SmallVector<Value> from(at);
   from.push_back(column);
   Value narrow = vector::LoadOp::create(
-      builder, VectorType::get({lanes}, builder.getBF16Type()), op.getValue(),
+      builder, VectorType::get({length}, builder.getBF16Type()), op.getValue(),
       from);
-  Value half = vector::BitCastOp::create(
-      builder, VectorType::get({lanes}, builder.getI16Type()), narrow);
-  ElementwiseBuilder b(builder, builder.getLoc(), half);
-  Value bits = b.cast<arith::ExtUIOp>(builder.getI32Type(), half);
-  bits = b.select(exists, bits, b.i32(0));
-  Value exponents = b.andi(bits, b.i32(kExponentBits));
-  Value isFinite = arith::CmpIOp::create(builder, arith::CmpIPredicate::ne,
-                                         exponents, b.i32(kExponentBits));
-  return {b.select(isFinite, bits, b.i32(0)), exponents};
+  Value bits = vector::BitCastOp::create(
+      builder, VectorType::get({length}, builder.getI16Type()), narrow);
+  if (length < kPackedColumns) {
+    SmallVector<int64_t> lanes(kPackedColumns, length);
+    for (int64_t i = 0; i < length; ++i)
+      lanes[i] = i;
+    Value none = arith::ConstantOp::create(
+        builder, builder.getZeroAttr(cast<VectorType>(bits.getType())));
+    bits = vector::ShuffleOp::create(builder, bits, none, lanes);
+  }
+  ElementwiseBuilder b(builder, builder.getLoc(), bits);
+  bits = b.select(exists, bits, b.i16(0));
+  Value exponents = b.andi(bits, b.i16(kExponentBits));
+  Value isFinite =
+      b.compare(arith::CmpIPredicate::ne, exponents, b.i16(kExponentBits));
+  return {b.select(isFinite, bits, b.i16(0)), exponents};
 }
 
 /// Copies values to tiles: a word is a column of two keys. Returns whether a
@@ -259,9 +270,8 @@ static Value emitValueWords(ImplicitLocOpBuilder &builder,
   AttentionOp op = code.op;
   int64_t blockSteps = code.tiles.blockSteps;
   Value zero = createIndex(builder, 0);
-  auto integers = code.getVectorType().clone(builder.getI32Type());
-  Value none =
-      arith::ConstantOp::create(builder, builder.getZeroAttr(integers));
+  auto halves = VectorType::get({kPackedColumns}, builder.getI16Type());
+  Value none = arith::ConstantOp::create(builder, builder.getZeroAttr(halves));
   Value last = addIndex(builder, count, -1);
   Value blockKeys = createIndex(builder, blockSteps * kStepKeys);
   Value end = builder.createOrFold<arith::MulIOp>(
@@ -273,37 +283,47 @@ static Value emitValueWords(ImplicitLocOpBuilder &builder,
       Value isKey =
           arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, one, count);
       exist.push_back(vector::BroadcastOp::create(
-          builder, integers.clone(builder.getI1Type()), isKey));
+          builder, halves.clone(builder.getI1Type()), isKey));
       at.push_back(getKeyIndices(
           builder, op, task,
           addIndex(builder, first, minIndex(builder, one, last))));
     }
     Value step = divIndex(builder, key, kStepKeys);
-    SmallVector<Value> to{
-        divIndex(builder, step, blockSteps),
-        zero,
-        remIndex(builder, step, blockSteps),
-        zero,
-        divIndex(builder, remIndex(builder, key, kStepKeys), 2),
-        zero};
-    return createLoop(
-        builder, zero, createIndex(builder, code.valueDim), kTileRows, before,
-        [&](Value column, ValueRange carried) -> SmallVector<Value> {
-          ValueBits even =
-              loadValueBits(builder, code, at[0], column, exist[0]);
-          ValueBits odd = loadValueBits(builder, code, at[1], column, exist[1]);
-          ElementwiseBuilder b(builder, builder.getLoc(), none);
-          Value words = b.ori(even.bits, b.shl(odd.bits, b.i32(16)));
-          to[1] = divIndex(builder, column, kStepKeys);
-          to[3] = divIndex(builder, remIndex(builder, column, kStepKeys),
-                           kTileRows);
-          storeVector(builder,
-                      b.cast<arith::BitcastOp>(builder.getF32Type(), words),
-                      code.steps.values, to);
-          Value larger =
-              b.binary<arith::MaxUIOp>(even.exponents, odd.exponents);
-          return {b.binary<arith::MaxUIOp>(carried[0], larger)};
-        })[0];
+    Value row = divIndex(builder, remIndex(builder, key, kStepKeys), 2);
+    // Packs `length` columns of a part of `kStepKeys`.
+    auto emitPart = [&](Value part, Value carried, int64_t length) {
+      Value column = mulIndex(builder, part, kStepKeys);
+      ValueBits even =
+          loadValueBits(builder, code, at[0], column, exist[0], length);
+      ValueBits odd =
+          loadValueBits(builder, code, at[1], column, exist[1], length);
+      for (int64_t half = 0; half < length / kTileRows; ++half) {
+        SmallVector<int64_t> lanes;
+        for (int64_t i = half * kTileRows; i < (half + 1) * kTileRows; ++i)
+          llvm::append_values(lanes, i, kPackedColumns + i);
+        Value pairs =
+            vector::ShuffleOp::create(builder, even.bits, odd.bits, lanes);
+        storeVector(
+            builder,
+            vector::BitCastOp::create(builder, code.getVectorType(), pairs),
+            code.steps.values,
+            {divIndex(builder, step, blockSteps), part,
+             remIndex(builder, step, blockSteps), createIndex(builder, half),
+             row, zero});
+      }
+      ElementwiseBuilder b(builder, builder.getLoc(), none);
+      return b.binary<arith::MaxUIOp>(
+          carried, b.binary<arith::MaxUIOp>(even.exponents, odd.exponents));
+    };
+    int64_t wholeParts = code.valueDim / kStepKeys;
+    Value exponents =
+        createLoop(builder, zero, createIndex(builder, wholeParts), 1, before,
+                   [&](Value part, ValueRange carried) -> SmallVector<Value> {
+                     return {emitPart(part, carried[0], kPackedColumns)};
+                   })[0];
+    if (int64_t rest = code.valueDim % kStepKeys)
+      exponents = emitPart(createIndex(builder, wholeParts), exponents, rest);
+    return exponents;
   };
   Value exponents =
       createLoop(builder, zero, end, 2, none,
@@ -314,7 +334,7 @@ static Value emitValueWords(ImplicitLocOpBuilder &builder,
       builder, vector::CombiningKind::MAXUI, exponents);
   return arith::CmpIOp::create(
       builder, arith::CmpIPredicate::eq, largest,
-      arith::ConstantIntOp::create(builder, kExponentBits, 32));
+      arith::ConstantIntOp::create(builder, kExponentBits, 16));
 }
 
 Value mlir::posenc::emitKeyTiles(ImplicitLocOpBuilder &builder,

@@ -45,9 +45,9 @@ void AttentionTiles::setTileSteps(AttentionOp op, const VectorTarget &target,
   // The smallest tiles, unless larger ones fit. Minimizes cycles for each step
   // of a query tile, beyond those of its products: a share of copying 32 keys,
   // of the steps before and after the keys of a task, and of loading and
-  // storing sums. None of the sizes changes a bit. Of equal costs, a task of
-  // more heads is better: it copies the keys of a short sequence once for all
-  // of them.
+  // storing sums. None of the sizes changes a bit. A task of more heads is
+  // better, also for up to a quarter of the cost: it copies the keys of a short
+  // sequence once for all of them.
   blockSteps = heads = 1;
   keys = queries = kStepKeys;
   double min = std::numeric_limits<double>::infinity();
@@ -67,7 +67,9 @@ void AttentionTiles::setTileSteps(AttentionOp op, const VectorTarget &target,
               2 * tile * (blocks * steps * (channels + columns) + 2 * steps);
           double copied = 480.0 * (channels + columns);
           double ends = 64.0 * (channels + steps * columns);
-          double cost = copied / count + ends / (count * blocks * steps) +
+          double share = static_cast<double>(taskHeads) / groupSize;
+          double cost = (copied / count + ends / (count * blocks * steps)) *
+                            (1.25 - 0.25 * share) +
                         256.0 * columns / steps;
           if (size > bytes || cost >= min)
             continue;

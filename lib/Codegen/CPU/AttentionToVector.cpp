@@ -140,8 +140,32 @@ static Value emitKeyHead(ImplicitLocOpBuilder &builder, AttentionOp op,
                                               createIndex(builder, groupSize));
 }
 
+/// Emits the number of tokens of a task of the prefill kernel. With AMX it
+/// decreases where few sequences and heads would leave threads without work: a
+/// task packs keys for all its queries, so large tasks are the faster ones.
+static Value emitTaskTokens(ImplicitLocOpBuilder &builder,
+                            const AttentionCode &code, Value numSequences,
+                            Value tokens) {
+  const AttentionTiles &tiles = code.tiles;
+  Value max = createIndex(builder, tiles.getTokens());
+  int64_t step = tiles.getQueryTile();
+  if (!tiles.hasTileSteps() || tiles.getTokens() == step)
+    return max;
+  Value one = createIndex(builder, 1);
+  Value others = maxIndex(builder, one,
+                          mulIndex(builder, numSequences, code.getHeadTasks()));
+  Value parts = builder.createOrFold<arith::CeilDivUIOp>(
+      createIndex(builder, code.target.attentionTasks), others);
+  Value size = builder.createOrFold<arith::CeilDivUIOp>(
+      builder.createOrFold<arith::CeilDivUIOp>(tokens, parts),
+      createIndex(builder, step));
+  return minIndex(builder, max,
+                  mulIndex(builder, maxIndex(builder, one, size), step));
+}
+
 /// Emits the indices of the task at an iteration over sequences, query heads
-/// and tiles; over the tiles of all sequences if queries are ragged.
+/// and tiles of `step` tokens; over the tiles of all sequences if queries are
+/// ragged.
 static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
                               const AttentionCode &code, ValueRange indices,
                               Value step) {
@@ -159,7 +183,7 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
     tile = maxIndex(builder, createIndex(builder, 0),
                     subIndex(builder, tile, ragged.getFirstTile(batch, step)));
   }
-  task.firstToken = mulIndex(builder, tile, tiles.getTokens());
+  task.firstToken = builder.createOrFold<arith::MulIOp>(tile, step);
   static_cast<AttentionSequence &>(task) =
       emitSequence(builder, op, batch, tokens);
   task.numTokens = minIndex(
@@ -311,10 +335,9 @@ static void emitRaggedTask(ImplicitLocOpBuilder &builder,
                            const AttentionCode &prefill,
                            ArrayRef<DecodeVariant> codes,
                            const AttentionRows &queryRows,
-                           const AttentionRows &keyRows, ValueRange indices) {
-  AttentionTask task =
-      emitTask(builder, prefill, indices,
-               createIndex(builder, prefill.tiles.getTokens()));
+                           const AttentionRows &keyRows, ValueRange indices,
+                           Value taskTokens) {
+  AttentionTask task = emitTask(builder, prefill, indices, taskTokens);
   auto compare = [&](arith::CmpIPredicate predicate, Value a, int64_t b) {
     return Value(
         arith::CmpIOp::create(builder, predicate, a, createIndex(builder, b)));
@@ -406,15 +429,20 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   AttentionRows keyRows(builder, first, /*isKey=*/true, /*numSlots=*/1);
 
   SmallVector<OpFoldResult> sizes{getSize(op.getQuery(), 0)};
+  Value taskTokens;
   if (prefill) {
-    Value step = createIndex(builder, prefill->tiles.getTokens());
-    sizes.push_back(builder.getIndexAttr(prefill->getHeadTasks()));
-    sizes.push_back(builder.createOrFold<arith::CeilDivUIOp>(tokens, step));
-    if (op.hasRaggedQueries()) {
+    if (op.hasRaggedQueries())
       sizes[0] = builder.getIndexAttr(1);
-      sizes[2] =
-          RaggedTokens(builder, op.getCuSeqlens()[0], tokens).getNumTiles(step);
-    }
+    taskTokens = emitTaskTokens(
+        builder, *prefill,
+        getValueOrCreateConstantIndexOp(builder, builder.getLoc(), sizes[0]),
+        tokens);
+    sizes.push_back(builder.getIndexAttr(prefill->getHeadTasks()));
+    sizes.push_back(
+        builder.createOrFold<arith::CeilDivUIOp>(tokens, taskTokens));
+    if (op.hasRaggedQueries())
+      sizes[2] = RaggedTokens(builder, op.getCuSeqlens()[0], tokens)
+                     .getNumTiles(taskTokens);
   }
   if (op.hasRaggedQueries()) {
     llvm::erase_if(codes, [&](const DecodeVariant &variant) {
@@ -458,8 +486,8 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   builder.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> indices(forall.getInductionVars());
   if (op.hasRaggedQueries())
-    return emitRaggedTask(builder, *prefill, codes, queryRows, keyRows,
-                          indices);
+    return emitRaggedTask(builder, *prefill, codes, queryRows, keyRows, indices,
+                          taskTokens);
   for (const DecodeVariant &variant : codes) {
     if (!variant.isTaken) {
       emitDecodeTask(builder, variant, queryRows, keyRows, indices);
@@ -473,8 +501,7 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   }
   if (prefill)
     emitPrefillTask(builder, *prefill, queryRows, keyRows,
-                    emitTask(builder, *prefill, indices,
-                             createIndex(builder, prefill->tiles.getTokens())));
+                    emitTask(builder, *prefill, indices, taskTokens));
   llvm::erase_if(codes, [](const DecodeVariant &variant) {
     return variant.code.tiles.maxSplits == 1;
   });
