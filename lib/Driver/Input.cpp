@@ -10,6 +10,7 @@
 
 #include "ArgumentNames.h"
 #include "ConfigOptions.h"
+#include "Constants.h"
 #include "ReadFile.h"
 #include "TextDepth.h"
 #include "posenc/ABI/Passes.h"
@@ -487,6 +488,12 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader readInput,
       : path.ends_with(".onnx") ? loadOnnx(path, read, context)
                                 : loadMLIR(path, read, context);
   if (!module || failed(setStackLimit(*module, options)))
+    return nullptr;
+  if (options.constants && isConfig)
+    return failWith("--constants applies only to a module, and '" + path +
+                    "' is not one");
+  if (options.constants &&
+      failed(replaceArguments(*module, *options.constants)))
     return nullptr;
   if (options.raise && *options.raise != "yes" && *options.raise != "no")
     return failWith("unknown raise '" + *options.raise +

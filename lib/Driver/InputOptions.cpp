@@ -93,6 +93,10 @@ static constexpr InputFlag inputFlags[] = {
      "whether calls check the assertions of a module, or nothing does "
      "(default: check)",
      &InputOptions::assertions},
+    {"--constants", "FILE", /*isForConfig=*/false,
+     "file of the safetensors format, whose tensors replace the arguments of "
+     "a module that have their names",
+     &InputOptions::constants},
     {"--stack-limit", "BYTES", /*isForConfig=*/false,
      "maximum stack use of a function per thread; a function that needs "
      "more takes a workspace argument (default: no limit)",

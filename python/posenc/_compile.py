@@ -17,6 +17,8 @@ import operator
 import os
 import re
 import reprlib
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Any, NoReturn
@@ -398,6 +400,36 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     if kernels is not None:
         prepare(result)
     return result
+
+
+def _find_tool(name: str) -> str:
+    """Returns the path of a tool: that of a wheel, or one on PATH."""
+    packaged = os.path.join(os.path.dirname(__file__), "bin", name)
+    path = packaged if os.path.exists(packaged) else shutil.which(
+        name, path=os.pathsep.join(filter(None, [os.environ.get("POSENC_BIN"),
+                                                 os.environ.get("PATH")])))
+    if path is None:
+        raise Error(f"expected the tool {name} on PATH: `make install` installs it, and "
+                    "wheels of `make wheel` have it")
+    return path
+
+
+def compile_library(source: str, output: str, constants: str,
+                    options: Mapping[str, Any]) -> Kernels:
+    """Compiles a module to a library with a file of weights, and loads both. Its arguments
+    that have names of tensors in the file `constants` are weights. `options` are those of
+    `compile`."""
+    warns = not options.get("no_warnings", False)
+    done = subprocess.run(
+        [_find_tool("posenc-compile"), source, "-o", output, f"--constants={constants}",
+         "--weights=file", *_to_flags(options)], capture_output=True, text=True,
+        check=False)
+    messages = done.stderr.strip()
+    if done.returncode:
+        raise CompileError(messages or "cannot compile, without a message")
+    if warns:
+        warn(messages.splitlines(), 4)
+    return load(output)
 
 
 def load(path: str | os.PathLike, *, weights: str | os.PathLike | None = None

@@ -9,8 +9,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import tempfile
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,11 +21,17 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import TensorArgument
 from torch.utils import _pytree
 
-from ._compile import compile
+from ._compile import compile, compile_library
 from ._errors import Error
 from ._kernels import Kernels
 
 _FUNCTION = "main"
+# Smaller constants are no weights for posenc-compile.
+_MIN_WEIGHT = 4096
+# The types of tensors that may be weights, as the safetensors format names them.
+_STORED = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16",
+           torch.bfloat16: "BF16", torch.int64: "I64", torch.int32: "I32",
+           torch.int16: "I16", torch.int8: "I8"}
 
 
 def _import_torch_mlir():
@@ -97,14 +106,16 @@ def _decompose(program: ExportedProgram, decompositions) -> ExportedProgram:
 
 
 def _write_linalg(program: ExportedProgram, constant_limit: int,
-                  ) -> tuple[str, list[torch.Tensor]]:
-    """Returns the module, and the parameters that its function takes first."""
+                  types: Collection[torch.dtype] | None = None) -> tuple[str, dict[str, torch.Tensor]]:
+    """Returns the module, and the parameters that its function takes first, by the names
+    of these arguments: those with more bytes than the limit, and one of the types."""
     fx, decompositions, importer = _import_torch_mlir()
     # Writes in place are known after the decomposition.
     program = _decompose(program, decompositions)
     _check(program)
     held = {name: value for name, value in _collect_state(program).items()
-            if value.numel() * value.element_size() > constant_limit}
+            if value.numel() * value.element_size() > constant_limit
+            and (types is None or value.dtype in types)}
     context = fx.ir.Context()
     fx.torch_d.register_dialect(context)
     imported = importer.FxImporter(context=context)
@@ -117,8 +128,55 @@ def _write_linalg(program: ExportedProgram, constant_limit: int,
         message = next((line for line in lines if "error:" in line),
                        lines[0] if lines else type(error).__name__)
         raise Error(f"torch-mlir cannot lower the program: {message[:400]}") from error
-    text = module.operation.get_asm(large_elements_limit=None, enable_debug_info=False)
-    return text, [value.detach().cpu().contiguous() for value in held.values()]
+    context.allow_unregistered_dialects = True
+    with context:
+        function, = (one for one in module.body.operations
+                     if "sym_name" in one.attributes
+                     and one.attributes["sym_name"].value == _FUNCTION)
+        function.attributes["arg_attrs"] = fx.ir.ArrayAttr.get(
+            [fx.ir.DictAttr.get({"posenc.name": fx.ir.StringAttr.get(name)})
+             if name else fx.ir.DictAttr.get({}) for name in
+             [*held, *[""] * (len(function.attributes["function_type"].value.inputs) -
+                              len(held))]])
+        text = module.operation.get_asm(large_elements_limit=None, enable_debug_info=False)
+    return text, {name: value.detach().cpu().contiguous() for name, value in held.items()}
+
+
+def _write_tensors(path: str, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Writes a file of the safetensors format, in which tensors that share their memory
+    have the same bytes."""
+    header: dict[str, Any] = {}
+    places: dict[tuple[int, int], int] = {}
+    written, end = [], 0
+    for name, value in tensors.items():
+        size = value.numel() * value.element_size()
+        place = value.data_ptr(), size
+        if place not in places:
+            places[place] = end
+            written.append(value)
+            end += size
+        header[name] = {"dtype": _STORED[value.dtype], "shape": list(value.shape),
+                        "data_offsets": [places[place], places[place] + size]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for value in written:
+            file.write(memoryview(value.reshape(-1).view(torch.uint8).numpy()))
+
+
+def _freeze(text: str, tensors: Mapping[str, torch.Tensor], output: str | None,
+            options: Mapping[str, Any]) -> Kernels:
+    """Compiles a module to a library with a file of the weights that it is given."""
+    with tempfile.TemporaryDirectory(prefix="posenc-") as folder:
+        source = os.path.join(folder, "module.mlir")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(text)
+        constants = os.path.join(folder, "constants.safetensors")
+        _write_tensors(constants, tensors)
+        # What is mapped needs no name.
+        return compile_library(source, output or os.path.join(folder, "libmodel.so"),
+                               constants, options)
 
 
 class ExportedFunction:
@@ -157,6 +215,7 @@ class ExportedFunction:
 
 
 def compile_exported(exported: ExportedProgram, *, constant_limit: int = 16 << 20,
+                     freeze: bool | str | os.PathLike = False,
                      **options: Any) -> ExportedFunction:
     """Compiles a program of torch.export, with the kernels for its rotary embeddings and
     attention. Needs the package torch-mlir.
@@ -164,7 +223,11 @@ def compile_exported(exported: ExportedProgram, *, constant_limit: int = 16 << 2
     exported: the program; it is not changed
     constant_limit: parameters and buffers of more bytes are arguments of the function,
         which the result holds; others are constants of its library
-    options: those of `posenc.compile`
+    freeze: parameters and buffers of 4 KiB and more are packed for the kernels while
+        compiling, into a file of weights that is mapped; later changes of the module's
+        parameters change nothing. A path is that of the library to write, `libX.so`, with
+        `X.safetensors` beside it, for `posenc.load`. Needs the tool posenc-compile
+    options: those of `posenc.compile`; with `freeze`, those that are numbers and text
 
         exported = torch.export.export(model, (tokens,))
         function = posenc.torch.compile_exported(exported)
@@ -176,5 +239,9 @@ def compile_exported(exported: ExportedProgram, *, constant_limit: int = 16 << 2
     if not isinstance(exported, ExportedProgram):
         raise TypeError("expected a torch.export.ExportedProgram, got "
                         f"{type(exported).__name__}")
-    text, parameters = _write_linalg(exported, constant_limit)
-    return ExportedFunction(exported, compile(text, **options), parameters)
+    if freeze is False:
+        text, held = _write_linalg(exported, constant_limit)
+        return ExportedFunction(exported, compile(text, **options), list(held.values()))
+    text, held = _write_linalg(exported, _MIN_WEIGHT - 1, _STORED)
+    output = None if freeze is True else os.fsdecode(freeze)
+    return ExportedFunction(exported, _freeze(text, held, output, options), [])

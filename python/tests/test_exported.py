@@ -7,6 +7,8 @@
 # ===----------------------------------------------------------------------===#
 """posenc.torch.compile_exported, and assertions of its graphs."""
 
+import os
+import struct
 import sys
 
 import numpy as np
@@ -110,6 +112,58 @@ def test_a_program(is_dynamic, limit):
     torch.testing.assert_close(results["result"], model(x)["result"], rtol=1e-5, atol=2e-6)
     with pytest.raises(posenc.Error, match="structure"):
         function(x, x)
+
+
+@pytest.mark.skipif("POSENC_BIN" not in os.environ,
+                    reason="POSENC_BIN does not name the folder of posenc-compile")
+@pytest.mark.parametrize("is_dynamic", [False, True])
+def test_a_frozen_program(is_dynamic, tmp_path):
+    pytest.importorskip("torch_mlir", reason="torch-mlir is not installed")
+    torch.manual_seed(5)
+
+    class Tied(torch.nn.Module):
+        """A table that is a matrix, too, and a projection."""
+
+        def __init__(self):
+            super().__init__()
+            self.table = torch.nn.Embedding(90, 40)
+            self.project = torch.nn.Linear(40, 40)
+            self.head = torch.nn.Linear(40, 90, bias=False)
+            self.head.weight = self.table.weight
+
+        def forward(self, ids):
+            return self.head(torch.nn.functional.silu(self.project(self.table(ids))))
+
+    model, ids = Tied().eval(), torch.randint(0, 90, (2, 9))
+    dim = torch.export.Dim.DYNAMIC
+    program = torch.export.export(model, (ids,), dynamic_shapes={
+        "ids": {0: dim, 1: dim}} if is_dynamic else None)
+    path = tmp_path / "libtied.so"
+    function = posenc.torch.compile_exported(program, freeze=path, opt_level=0)
+    assert function.parameters == []
+    torch.testing.assert_close(function(ids), model(ids), rtol=1e-5, atol=2e-6)
+    # The weights are in a file, and those of the model may change.
+    size, = struct.unpack("<Q", (tmp_path / "tied.safetensors").read_bytes()[:8])
+    assert len((tmp_path / "tied.safetensors").read_bytes()) - size >= 4 * 40 * (90 + 40)
+    before = function(ids)
+    with torch.no_grad():
+        model.project.weight.zero_()
+    torch.testing.assert_close(function(ids), before, rtol=0, atol=0)
+    torch.testing.assert_close(posenc.load(path).main(ids), before, rtol=0, atol=0)
+    # Without a path, there are no files left.
+    function = posenc.torch.compile_exported(program, freeze=True, opt_level=0)
+    torch.testing.assert_close(function(ids), model(ids), rtol=1e-5, atol=2e-6)
+    with pytest.raises(posenc.CompileError, match="unknown pairing|applies only"):
+        posenc.torch.compile_exported(program, freeze=True, pairing="half")
+
+
+def test_a_frozen_program_needs_the_compiler(monkeypatch):
+    pytest.importorskip("torch_mlir", reason="torch-mlir is not installed")
+    for name in ("PATH", "POSENC_BIN"):
+        monkeypatch.setenv(name, "")
+    if not os.path.exists(os.path.join(os.path.dirname(posenc.__file__), "bin")):
+        with pytest.raises(posenc.Error, match="expected the tool posenc-compile on PATH"):
+            posenc.torch.compile_exported(export(False)[1], freeze=True)
 
 
 def test_a_program_that_writes():

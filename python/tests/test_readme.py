@@ -23,8 +23,14 @@ SOURCE = pathlib.Path(os.environ.get("POSENC_SOURCE",
                                      pathlib.Path(__file__).parents[2]))
 PAGE = (SOURCE / "python" / "README.md").read_text(encoding="utf-8")
 FRONT_PAGE = (SOURCE / "README.md").read_text(encoding="utf-8")
-# A model of transformers, which the program of the repository's README has at hand.
+# The models that the programs of the repository's README have at hand.
 MODEL = """\
+import os, subprocess, sys
+sys.path.insert(0, os.path.join(os.environ["POSENC_SOURCE"], "test", "Import", "Inputs"))
+from llama_model import Llama, write_llama
+write_llama("model.onnx", Llama(hidden=512, inner=64, heads=8, vocabulary=32000))
+subprocess.run([os.path.join(os.environ["POSENC_BIN"], "posenc-compile"), "model.onnx", "-o",
+                "libmodel.so", "--opt-level=0"], check=True)
 import transformers
 model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
     vocab_size=1000, hidden_size=256, intermediate_size=512, num_hidden_layers=2,
@@ -58,6 +64,8 @@ def find_group():
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
 def test_program(number, tmp_path):
     program = PROGRAMS[number]
+    if "libmodel.so" in program and "POSENC_BIN" not in os.environ:
+        pytest.skip("POSENC_BIN does not name the folder of posenc-compile")
     for name, module in NEEDS.items():
         if name in program and not importlib.util.find_spec(module):
             pytest.skip(f"could not import '{module}'")

@@ -72,6 +72,27 @@ def test_ring_bytes():
     assert run("ring-bytes.py", "--tables").strip().splitlines()[2] in page
 
 
+@pytest.mark.skipif("POSENC_BIN" not in os.environ,
+                    reason="POSENC_BIN does not name the folder of posenc-compile")
+def test_models():
+    """Takes 20 s, most of them in Inductor."""
+    for package in ("onnxruntime", "torch"):
+        pytest.importorskip(package)
+    text = run("models.py", "--hidden=128", "--inner=256", "--heads=4", "--kv-heads=2",
+               "--vocabulary=640", "--positions=64", "--layers=1", "--prefill=16",
+               "--decode=24", "--threads=1", "--rounds=1", "--precisions=f32,int4",
+               "--ways=posenc,onnxruntime,inductor,backend,eager", "--compiler",
+               os.path.join(os.environ["POSENC_BIN"], "posenc-compile"))
+    number = r"[\d.e+]+"
+    rows = re.findall(
+        rf"^\| (\w+) \| (\w+) \d+ \| 1 \| (.+?) \| ({number}) \| {number}–{number} "
+        rf"\| {number} \| {number} / {number} \| {number} \| (\S+) \|$", text, re.M)
+    count = {precision: sum(row[0] == precision for row in rows) for precision in ("f32", "int4")}
+    assert count == {"f32": 10, "int4": 4}, text
+    assert all(float(row[3]) > 0 and float(row[4]) < 1e-5 for row in rows), text
+    assert len(re.findall(rf"compile in {number} s of CPU time", text)) == 2
+
+
 @NEEDS_TRANSFORMERS
 def test_layer():
     text = run("layer.py", "--tokens", "16", "--rounds", "2", "--dtypes", "float32",

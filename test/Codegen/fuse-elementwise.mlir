@@ -59,3 +59,29 @@ func.func @product(%x: tensor<?x?xf32>, %w: tensor<?x?xf32>, %e: tensor<?x?xf32>
   %r = linalg.matmul ins(%v, %w : tensor<?x?xf32>, tensor<?x?xf32>) outs(%o : tensor<?x?xf32>) -> tensor<?x?xf32>
   return %r : tensor<?x?xf32>
 }
+
+// -----
+
+// A product reads a constant matrix through a transposition and a broadcast
+// along its batch. Matrices that are no constants stay as they are.
+// CHECK-LABEL: func.func @constant_matrix(
+// CHECK-DAG:     %[[W:.*]] = arith.constant dense<{{.*}}> : tensor<3x2xf32>
+// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>,
+// CHECK-SAME:      affine_map<(d0, d1, d2, d3) -> (d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>]
+// CHECK-SAME:      ins(%{{.*}}, %[[W]] : tensor<?x?x2xf32>, tensor<3x2xf32>)
+// CHECK:         linalg.matmul ins(%{{.*}}, %{{.*}} : tensor<5x2xf32>, tensor<2x3xf32>)
+func.func @constant_matrix(%x: tensor<?x?x2xf32>, %e: tensor<?x2x3xf32>, %o: tensor<?x?x3xf32>,
+    %a: tensor<5x2xf32>, %v: tensor<3x2xf32>, %p: tensor<5x3xf32>) -> (tensor<?x?x3xf32>, tensor<5x3xf32>) {
+  %w = arith.constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>
+  %empty = tensor.empty() : tensor<2x3xf32>
+  %t = linalg.transpose ins(%w : tensor<3x2xf32>) outs(%empty : tensor<2x3xf32>) permutation = [1, 0]
+  %b = linalg.generic {indexing_maps = [affine_map<(b, k, n) -> (k, n)>, affine_map<(b, k, n) -> (b, k, n)>],
+      iterator_types = ["parallel", "parallel", "parallel"]} ins(%t : tensor<2x3xf32>) outs(%e : tensor<?x2x3xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<?x2x3xf32>
+  %s = linalg.transpose ins(%v : tensor<3x2xf32>) outs(%empty : tensor<2x3xf32>) permutation = [1, 0]
+  %y = linalg.batch_matmul ins(%x, %b : tensor<?x?x2xf32>, tensor<?x2x3xf32>) outs(%o : tensor<?x?x3xf32>) -> tensor<?x?x3xf32>
+  %z = linalg.matmul ins(%a, %s : tensor<5x2xf32>, tensor<2x3xf32>) outs(%p : tensor<5x3xf32>) -> tensor<5x3xf32>
+  return %y, %z : tensor<?x?x3xf32>, tensor<5x3xf32>
+}

@@ -62,6 +62,9 @@ struct InputOptions {
   /// check or drop: what becomes of cf.assert. Default: check, by the entry
   /// points, which is possible for comparisons of sizes only.
   std::optional<std::string> assertions;
+  /// A file of the safetensors format, whose tensors replace the arguments with
+  /// their names. Applies to modules.
+  std::optional<std::string> constants;
   /// Maximum stack use of a function in bytes. Default: unlimited.
   std::optional<std::string> stackLimit;
   /// Whether to suppress warnings.

@@ -10,6 +10,7 @@
 // number of loops. Upstream's patterns also fuse into operations with more
 // loops, which recompute the producer in every iteration, and they keep results
 // that have other users, so two operations would write to one destination.
+// Products read constant matrices through transpositions and broadcasts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,7 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCFUSEELEMENTWISEPASS
@@ -110,6 +112,56 @@ static linalg::GenericOp fuseInputs(RewriterBase &rewriter,
   }
 }
 
+/// Sets `source` to what a transposition or broadcast copies, and returns the
+/// map from indices of the copy to those of the source; null for other values.
+static AffineMap getCopiedIndices(Value copy, Value &source) {
+  auto op = copy.getDefiningOp<linalg::LinalgOp>();
+  if (!op || !op.hasPureTensorSemantics() || op.getNumDpsInputs() != 1 ||
+      op.getNumDpsInits() != 1 ||
+      op.getNumParallelLoops() != op.getNumLoops() ||
+      !isa<linalg::TransposeOp, linalg::BroadcastOp, linalg::GenericOp>(op))
+    return {};
+  Block *body = op.getBlock();
+  if (body->getTerminator()->getOperand(0) != body->getArgument(0))
+    return {};
+  AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  AffineMap in = op.getMatchingIndexingMap(op.getDpsInputOperand(0));
+  if (!out.isPermutation() || !in.isProjectedPermutation())
+    return {};
+  source = op.getDpsInputOperand(0)->get();
+  return in.compose(inversePermutation(out));
+}
+
+/// Lets a product read a constant matrix that is transposed or repeated along
+/// its batch from the constant, whose panels can be packed while compiling.
+static void readConstantMatrix(RewriterBase &rewriter, linalg::LinalgOp op) {
+  if (!isTiledContraction(op) || op->getParentOfType<scf::ForallOp>())
+    return;
+  Value matrix = op.getDpsInputOperand(1)->get();
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInputOperand(1));
+  Value source = matrix;
+  while (AffineMap copied = getCopiedIndices(source, source))
+    map = copied.compose(map);
+  ElementsAttr elements;
+  if (source == matrix || !matchPattern(source, m_Constant(&elements)) ||
+      elements.getShapedType().getRank() != 2 || !map.isProjectedPermutation())
+    return;
+  rewriter.setInsertionPoint(op);
+  FailureOr<linalg::GenericOp> generic =
+      isa<linalg::GenericOp>(op) ? cast<linalg::GenericOp>(op)
+                                 : linalg::generalizeNamedOp(rewriter, op);
+  if (failed(generic))
+    return;
+  SmallVector<AffineMap> maps = generic->getIndexingMapsArray();
+  maps[1] = map;
+  rewriter.modifyOpInPlace(*generic, [&] {
+    generic->setOperand(1, source);
+    generic->setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps));
+  });
+  reportChoice(*generic, DEBUG_TYPE,
+               "reads a transposed or repeated constant where it is");
+}
+
 namespace {
 struct FuseElementwise final
     : mlir::posenc::impl::PosencFuseElementwisePassBase<FuseElementwise> {
@@ -123,6 +175,8 @@ struct FuseElementwise final
           [&](decltype(op) one) { operations.push_back(one); });
       return operations;
     };
+    for (auto op : getAll(linalg::LinalgOp()))
+      readConstantMatrix(rewriter, op);
     for (auto op : getAll(linalg::LinalgOp())) {
       if (isa<linalg::GenericOp, linalg::FillOp, linalg::CopyOp>(op) ||
           !isFusible(op))

@@ -15,6 +15,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import threading
 
@@ -217,6 +218,95 @@ check("another path", code == 15 and message == "X.safetensors: the library has 
 check("the open one", open_weights(None) == (0, "")
       and open_weights(b"place/Y.safetensors") == (0, ""))
 check("still open", call_main() == 0)
+
+# ===----------------------------------------------------------------------===#
+# Arguments that a file has the values of
+# ===----------------------------------------------------------------------===#
+
+PRODUCT = """
+func.func @main(%x: tensor<?x64xf32>, %w: tensor<64x100xf32>, %again: tensor<64x100xf32>)
+    -> tensor<?x100xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x64xf32>
+  %empty = tensor.empty(%n) : tensor<?x100xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x100xf32>) -> tensor<?x100xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<?x64xf32>, tensor<64x100xf32>)
+    outs(%zeros : tensor<?x100xf32>) -> tensor<?x100xf32>
+  %z = linalg.matmul ins(%x, %again : tensor<?x64xf32>, tensor<64x100xf32>)
+    outs(%y : tensor<?x100xf32>) -> tensor<?x100xf32>
+  return %z : tensor<?x100xf32>
+}
+"""
+pathlib.Path("product.mlir").write_text(PRODUCT)
+pathlib.Path("called.mlir").write_text(PRODUCT + PRODUCT.replace("@main", "@other").replace(
+    "%y = linalg.matmul ins(%x, %w : tensor<?x64xf32>, tensor<64x100xf32>)\n"
+    "    outs(%zeros : tensor<?x100xf32>) -> tensor<?x100xf32>",
+    "%y = func.call @main(%x, %w, %again) : (tensor<?x64xf32>, tensor<64x100xf32>,\n"
+    "    tensor<64x100xf32>) -> tensor<?x100xf32>"))
+np.save("x.npy", emb)
+
+
+def write_constants(header, data=w1.tobytes()):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    pathlib.Path("constants.safetensors").write_bytes(
+        struct.pack("<Q", len(text)) + text + data)
+
+
+def describe(dtype="F32", shape=(64, 100), begin=0, end=w1.nbytes):
+    return {"dtype": dtype, "shape": list(shape), "data_offsets": [begin, end]}
+
+
+def compile_constants(output, *flags, model="product.mlir"):
+    return compile(output, "--constants=constants.safetensors", *flags, model=model)
+
+
+# Two names of the same bytes are one constant, which is packed once.
+write_constants({"__metadata__": {"a": "b"}, "w": describe(), "again": describe()})
+done = compile_constants("libproduct.so", "--weights=file")
+check("constants", done.returncode == 0 and not done.stderr, done.stderr)
+result("./libproduct.so", "@x.npy")
+y = np.load("y.npy")
+check("their product", np.allclose(y, 2 * (emb.astype(float) @ w1), rtol=1e-4, atol=1e-4))
+_, header, data = split(pathlib.Path("product.safetensors").read_bytes())
+names = [name for name in header if name.startswith("w.panels")]
+check("one matrix", len(names) == 1 and len(data) < 2 * w1.nbytes, f"{list(header)}")
+write_constants({"w": describe()})
+check("one argument is left", compile_constants("libone.so").returncode == 0)
+result("./libone.so", "@x.npy", "64x100xf32=0")
+check("the other is 0", np.allclose(np.load("y.npy"), emb.astype(float) @ w1, rtol=1e-4,
+                                    atol=1e-4))
+for header, error in (
+        ({"v": describe()}, "there is no argument 'v'"),
+        ({"w": describe("F16")}, "another type or shape than its argument, "
+         "tensor<64x100xf32>"),
+        ({"w": describe(shape=(100, 64))}, "another type or shape"),
+        ({"w": describe(shape=(64,))}, "another type or shape"),
+        ({"w": describe(begin=4)}, "a wrong range of bytes"),
+        ({"w": describe(begin=-4, end=w1.nbytes - 4)}, "a wrong range of bytes"),
+        ({"w": describe(begin=4, end=w1.nbytes + 4)}, "a wrong range of bytes"),
+        ({"w": describe(begin=2 ** 63)}, "a wrong range of bytes"),
+        ({"w": {"shape": [64, 100]}}, "has no dtype, shape or data_offsets"),
+        ({"w": []}, "has no dtype, shape or data_offsets"),
+        ({"x": describe()}, "an argument that cannot be a constant"),
+        ([], "its header is no object"), (b"{", "cannot read constants"),
+        (b"[" * 100000, "nested too deep"), (b"", "cannot read constants")):
+    write_constants(header)
+    done = compile_constants("liberror.so")
+    check(f"constants {header[:40] if isinstance(header, bytes) else header}",
+          done.returncode == 1 and error in done.stderr, done.stderr)
+write_constants({"w": describe()})
+done = compile_constants("liberror.so", model="called.mlir")
+check("a function that is called", done.returncode == 1 and "is called" in done.stderr,
+      done.stderr)
+for content, error in ((b"", "it has no header"),
+                       (struct.pack("<Q", 2 ** 63), "longer than the file")):
+    pathlib.Path("constants.safetensors").write_bytes(content)
+    done = compile_constants("liberror.so")
+    check(f"constants {content}", done.returncode == 1 and error in done.stderr, done.stderr)
+done = compile("liberror.so", "--constants=none", model="product.mlir")
+check("no constants", done.returncode == 1 and "cannot read constants of 'none'"
+      in done.stderr, done.stderr)
 
 # ===----------------------------------------------------------------------===#
 # Errors of the compiler
