@@ -19,11 +19,11 @@ can. torch, onnxruntime, openvino and torch-mlir are used if they are installed;
 no operator for the codes.
 
 A row has the median of the rounds and their range; the median of the CPU time of all
-threads, which other programs disturb less; the median of Posenc's time and that of its CPU
-time, over those of the same round; for a prefill the fraction of the FMA peak, and for a decode that of the
-read bandwidth, which the bytes of weights and caches take; and the largest difference of
-the logits from the first row, relative to the largest. Peak and bandwidth are measured by
-posenc-bench in the same run.
+threads, which other programs disturb less; the medians of Posenc's time and of its CPU
+time over those of the same round; for a prefill the fraction of the FMA peak, and for a
+decode that of the read bandwidth, which the bytes of weights and caches take; and the
+largest difference of the logits from the first row, relative to the largest. Peak and
+bandwidth are measured by posenc-bench in the same run.
 """
 
 import argparse
@@ -31,7 +31,6 @@ import dataclasses
 import importlib.util
 import json
 import logging
-import os
 import pathlib
 import statistics
 import subprocess
@@ -39,12 +38,12 @@ import sys
 import tempfile
 import warnings
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(SOURCE / "test" / "Import" / "Inputs"), str(pathlib.Path(__file__).parent)]
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "test" / "Import" / "Inputs"))
 from llama_model import Llama, write_llama
 from measured import MIB, run
 from model_ways import TITLES, WAYS, Case, Model, System
 
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = {"torch": "torch", "onnxruntime": "onnxruntime", "openvino": "openvino"}
 BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 

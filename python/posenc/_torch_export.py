@@ -106,7 +106,8 @@ def _decompose(program: ExportedProgram, decompositions) -> ExportedProgram:
 
 
 def _write_linalg(program: ExportedProgram, constant_limit: int,
-                  types: Collection[torch.dtype] | None = None) -> tuple[str, dict[str, torch.Tensor]]:
+                  types: Collection[torch.dtype] | None = None
+                  ) -> tuple[str, dict[str, torch.Tensor]]:
     """Returns the module, and the parameters that its function takes first, by the names
     of these arguments: those with more bytes than the limit, and one of the types."""
     fx, decompositions, importer = _import_torch_mlir()
