@@ -75,7 +75,7 @@ def test_ring_bytes():
 @pytest.mark.skipif("POSENC_BIN" not in os.environ,
                     reason="POSENC_BIN does not name the folder of posenc-compile")
 def test_models():
-    """Takes 20 s, most of them in Inductor."""
+    """Takes 15 s of an idle core, most of them in Inductor."""
     for package in ("onnxruntime", "torch"):
         pytest.importorskip(package)
     text = run("models.py", "--hidden=128", "--inner=256", "--heads=4", "--kv-heads=2",

@@ -667,3 +667,40 @@ def test_training(name, sizes, ropes, checkpoints):
     assert not report.left, str(report)
     # A checkpoint computes attentions again.
     assert [one.count("attention") for one in others] == [2] * checkpoints
+
+
+def test_no_stale_parameters():
+    """Updates in place, load_state_dict and a step of an optimizer take effect."""
+    torch.manual_seed(7)
+
+    class Block(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv, self.out = torch.nn.Linear(32, 96), torch.nn.Linear(32, 32)
+
+        def forward(self, x):
+            q, k, v = (part.view(1, 9, 2, 16).transpose(1, 2)
+                       for part in self.qkv(x).chunk(3, -1))
+            o = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return self.out(o.transpose(1, 2).reshape(1, 9, 32))
+
+    model, other, x = Block(), Block(), torch.randn(1, 9, 32)
+    compiled = torch.compile(model, backend="posenc")
+    results = []
+
+    def check():
+        with torch.no_grad():
+            results.append(compiled(x))
+            torch.testing.assert_close(results[-1], model(x), rtol=1e-5, atol=1e-5)
+
+    check()
+    with torch.no_grad():
+        model.qkv.weight.mul_(2)
+    check()
+    model.load_state_dict(other.state_dict())
+    check()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    compiled(x).square().sum().backward()
+    optimizer.step()
+    check()
+    assert all((a - b).abs().max() > 1e-3 for a, b in zip(results, results[1:]))
