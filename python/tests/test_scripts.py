@@ -75,7 +75,7 @@ def test_ring_bytes():
 @pytest.mark.skipif("POSENC_BIN" not in os.environ,
                     reason="POSENC_BIN does not name the folder of posenc-compile")
 def test_models():
-    """Takes 15 s of an idle core, most of them in Inductor."""
+    """Each way has rows with a speed, and the logits agree."""
     for package in ("onnxruntime", "torch"):
         pytest.importorskip(package)
     text = run("models.py", "--hidden=128", "--inner=256", "--heads=4", "--kv-heads=2",
