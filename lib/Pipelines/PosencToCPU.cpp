@@ -64,8 +64,6 @@ static void addTiling(OpPassManager &manager,
   contractions.vectorBytes = options.vectorBytes;
   contractions.bf16Dots = options.bf16Dots;
   contractions.bf16Tiles = options.bf16Tiles;
-  contractions.int8Dots = options.int8Dots;
-  contractions.int8Tiles = options.int8Tiles;
   copyTuning(options, contractions);
   manager.addNestedPass<func::FuncOp>(
       createPosencTileContractionsPass(contractions));

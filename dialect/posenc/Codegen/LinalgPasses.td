@@ -322,11 +322,7 @@ def PosencTileContractionsPass
   }];
   let options = !listconcat(Posenc_ContractionOptions, [
     Option<"bf16Tiles", "bf16-tiles", "bool", "false",
-           "Use AMX tiles for these dot products">,
-    Option<"int8Dots", "int8-dots", "bool", "false",
-           "Use the dot product of bytes (AVX512-VNNI) for products of integers">,
-    Option<"int8Tiles", "int8-tiles", "bool", "false",
-           "Use AMX tiles for products of integers">
+           "Use AMX tiles for these dot products">
   ], Posenc_TuningOptions);
   let dependentDialects = kTilingDialects;
 }
