@@ -54,6 +54,49 @@ func.func @product(%x: memref<32x?xf32>, %w: memref<?x32xf32>, %y: memref<32x32x
 
 // -----
 
+// A row that is read in two vectors is prefetched once. Two vectors of a wider row are
+// not.
+// CHECK-LABEL: func.func @vectors(
+// CHECK-SAME:    %{{.*}}: memref<32x256xf32>, %[[W:[a-z0-9]*]]: memref<256x32xf32>
+// CHECK:         scf.for %{{.*}} = %c0 to %c256
+// CHECK:           memref.prefetch %[[W]]
+// CHECK-NOT:       memref.prefetch
+// CHECK:           vector.transfer_read %[[W]][%{{.*}}, %c0]
+// CHECK-NOT:       memref.prefetch
+// CHECK:           vector.transfer_read %[[W]][%{{.*}}, %c16]
+// CHECK-NOT:       memref.prefetch
+// CHECK:         return
+func.func @vectors(%x: memref<32x256xf32>, %w: memref<256x32xf32>, %v: memref<256x48xf32>, %y: memref<32x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c16 = arith.constant 16 : index
+  %c32 = arith.constant 32 : index
+  %c256 = arith.constant 256 : index
+  %zero = arith.constant 0.0 : f32
+  %start = arith.constant dense<0.0> : vector<16xf32>
+  scf.for %tile = %c0 to %c32 step %c8 {
+    %sum:2 = scf.for %k = %c0 to %c256 step %c1 iter_args(%s0 = %start, %s1 = %start) -> (vector<16xf32>, vector<16xf32>) {
+      %a = memref.load %x[%tile, %k] : memref<32x256xf32>
+      %as = vector.broadcast %a : f32 to vector<16xf32>
+      %b0 = vector.transfer_read %w[%k, %c0], %zero {in_bounds = [true]} : memref<256x32xf32>, vector<16xf32>
+      %b1 = vector.transfer_read %w[%k, %c16], %zero {in_bounds = [true]} : memref<256x32xf32>, vector<16xf32>
+      %d0 = vector.transfer_read %v[%k, %c0], %zero {in_bounds = [true]} : memref<256x48xf32>, vector<16xf32>
+      %d1 = vector.transfer_read %v[%k, %c16], %zero {in_bounds = [true]} : memref<256x48xf32>, vector<16xf32>
+      %t0 = math.fma %as, %b0, %s0 : vector<16xf32>
+      %t1 = math.fma %as, %b1, %s1 : vector<16xf32>
+      %u0 = math.fma %as, %d0, %t0 : vector<16xf32>
+      %u1 = math.fma %as, %d1, %t1 : vector<16xf32>
+      scf.yield %u0, %u1 : vector<16xf32>, vector<16xf32>
+    }
+    vector.transfer_write %sum#0, %y[%tile, %c0] {in_bounds = [true]} : vector<16xf32>, memref<32x32xf32>
+    vector.transfer_write %sum#1, %y[%tile, %c16] {in_bounds = [true]} : vector<16xf32>, memref<32x32xf32>
+  }
+  return
+}
+
+// -----
+
 // A packed argument has dynamic strides.
 // CHECK-LABEL: func.func @argument(
 // CHECK:         memref.prefetch

@@ -52,6 +52,27 @@
 // COPIED:               scf.for {{.*}} step %c12
 // COPIED:                 tensor.extract_slice %{{.*}} [12, %{{.*}}] [1, 1] : tensor<36x272xf32> to tensor<12x?xf32>
 
+// A register tile of three vectors: the sums are three vectors of each row, since LLVM
+// cannot keep one whose length is not a power of two. Blocks have whole register tiles,
+// and panels of the caller, of 32 columns, keep two vectors.
+// RUN: posenc-opt %s --split-input-file --mlir-print-local-scope \
+// RUN:   --pass-pipeline='builtin.module(func.func(posenc-tile-contractions{vector-bytes=64 product-tile-vectors=3 product-tile-rows=14 product-peel=1},posenc-lower-tile-products),canonicalize,cse)' \
+// RUN:   | FileCheck %s --check-prefix=WIDE
+// WIDE-LABEL: func.func @matmul(
+// WIDE:         %[[START:.*]] = arith.constant dense<0.000000e+00> : vector<9x16xf32>
+// WIDE:         scf.forall {{.*}} step (261, 96)
+// WIDE:           tensor.empty() : tensor<2x256x48xf32>
+// WIDE:           scf.for {{.*}} step %c9 iter_args
+// WIDE:             scf.for {{.*}} iter_args(%[[S0:.*]] = %[[START]], %[[S1:.*]] = %[[START]], %[[S2:.*]] = %[[START]]) -> (vector<9x16xf32>, vector<9x16xf32>, vector<9x16xf32>)
+// WIDE:               %[[B0:.*]] = vector.transfer_read %{{.*}}, %c0]{{.*}}, vector<16xf32>
+// WIDE:               %[[B1:.*]] = vector.transfer_read %{{.*}}, %c16]{{.*}}, vector<16xf32>
+// WIDE:               %[[B2:.*]] = vector.transfer_read %{{.*}}, %c32]{{.*}}, vector<16xf32>
+// WIDE:               %[[X:.*]] = vector.broadcast {{.*}} : f32 to vector<16xf32>
+// WIDE:               math.fma %[[X]], %[[B0]]
+// WIDE:               math.fma %[[X]], %[[B1]]
+// WIDE:               math.fma %[[X]], %[[B2]]
+// WIDE-COUNT-3:     linalg.generic {{.*}} outs(%{{.*}} : tensor<9x16xf32>)
+
 // Panels of the right operand are packed, by whole rows where a block is
 // complete; the accumulators of a tile are in registers, start with zero for each
 // block of k and are added to the result. A fill of the result becomes a fill of

@@ -44,6 +44,7 @@ defvar Posenc_TuningOptions = [
   Posenc_TuningOption<"attentionNestRows", "attention-nest-rows">,
   Posenc_TuningOption<"attentionNestTiles", "attention-nest-tiles">,
   Posenc_TuningOption<"productTileRows", "product-tile-rows">,
+  Posenc_TuningOption<"productTileVectors", "product-tile-vectors">,
   Posenc_TuningOption<"productRows", "product-rows">,
   Posenc_TuningOption<"productColumns", "product-columns">,
   Posenc_TuningOption<"productPanelBytes", "product-panel-bytes">,

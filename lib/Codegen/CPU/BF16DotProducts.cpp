@@ -59,31 +59,32 @@ void BF16DotUnit::lower(RewriterBase &rewriter, TileProductOp op) {
   bool transposed = op.getTransposed();
   int64_t rows = op.getNumRows(), columns = op.getNumColumns();
   lowerInTile(
-      rewriter, op,
-      [&](ImplicitLocOpBuilder &builder, Value column, Value row, Value sums) {
+      rewriter, op, columns,
+      [&](ImplicitLocOpBuilder &builder, Value column, ValueRange row,
+          ValueRange sums) {
         auto slice = [&](Value vector, int64_t first) -> Value {
           return vector::ExtractStridedSliceOp::create(builder, vector, first,
                                                        kDotLanes, 1);
         };
         Type words = VectorType::get({kDotLanes},
                                      getElementTypeOrSelf(column.getType()));
-        Value result = sums;
+        Value result = sums.front();
         for (int64_t first = 0; first < columns; first += kDotLanes) {
-          Value right = slice(row, first);
+          Value right = slice(row.front(), first);
           for (int64_t i = 0; i < rows; ++i) {
             SmallVector<int64_t> at{i, 0};
             if (transposed)
               std::swap(at[0], at[1]);
             Value factor = vector::BroadcastOp::create(
                 builder, words, vector::ExtractOp::create(builder, column, at));
-            Value sum =
-                slice(vector::ExtractOp::create(builder, sums, i), first);
+            Value sum = slice(
+                vector::ExtractOp::create(builder, sums.front(), i), first);
             result = vector::InsertStridedSliceOp::create(
                 builder, addBF16Dots(builder, factor, right, sum), result,
                 ArrayRef<int64_t>{i, first}, ArrayRef<int64_t>{1});
           }
         }
-        return result;
+        return SmallVector<Value>{result};
       });
 }
 

@@ -47,14 +47,15 @@ void FMAUnit::lower(RewriterBase &rewriter, TileProductOp op) {
                               return addFMA(builder, factor, vector, sum,
                                             skipsZeros);
                             });
-  lowerInTile(
-      rewriter, op,
-      [&](ImplicitLocOpBuilder &builder, Value column, Value row, Value sums) {
-        return addRows(builder, op, column, row, sums,
-                       [&](Value factor, Value sum) {
-                         return addFMA(builder, factor, row, sum, skipsZeros);
-                       });
-      });
+  lowerInTile(rewriter, op, getLanes(op),
+              [&](ImplicitLocOpBuilder &builder, Value column, ValueRange row,
+                  ValueRange sums) {
+                return addRows(builder, op, column, row, sums,
+                               [&](Value factor, Value vector, Value sum) {
+                                 return addFMA(builder, factor, vector, sum,
+                                               skipsZeros);
+                               });
+              });
 }
 
 ProductUnit mlir::posenc::getFMAUnit() {

@@ -53,15 +53,16 @@ void Int8DotUnit::lower(RewriterBase &rewriter, TileProductOp op) {
           return emitVnniDot(builder, builder.getLoc(),
                              getByteDot(op, a, b, sum));
         });
-  lowerInTile(
-      rewriter, op,
-      [&](ImplicitLocOpBuilder &builder, Value column, Value row, Value sums) {
-        return addRows(builder, op, column, row, sums,
-                       [&](Value factor, Value sum) {
-                         return emitVnniDot(builder, builder.getLoc(),
-                                            getByteDot(op, factor, row, sum));
-                       });
-      });
+  lowerInTile(rewriter, op, op.getNumColumns(),
+              [&](ImplicitLocOpBuilder &builder, Value column, ValueRange row,
+                  ValueRange sums) {
+                return addRows(builder, op, column, row, sums,
+                               [&](Value factor, Value vector, Value sum) {
+                                 return emitVnniDot(
+                                     builder, builder.getLoc(),
+                                     getByteDot(op, factor, vector, sum));
+                               });
+              });
 }
 
 ProductUnit mlir::posenc::getInt8DotUnit() {

@@ -35,11 +35,16 @@ using namespace mlir::posenc;
 
 namespace {
 /// The elements of A of one step along k: a read of a column or a row, of which
-/// each element is broadcast for one fused multiply-add.
+/// each element is broadcast for the fused multiply-adds of a row of sums,
+/// which follow each other.
 struct TileRead {
   vector::TransferReadOp op;
-  /// The single uses of the elements, in the order of the program.
-  SmallVector<std::pair<vector::ExtractOp, math::FmaOp>> uses;
+  struct Use {
+    vector::ExtractOp element;
+    math::FmaOp first, last;
+  };
+  /// The uses of the elements, in the order of the program.
+  SmallVector<Use> uses;
 
   static std::optional<TileRead> get(vector::TransferReadOp op);
   void placeLoads();
@@ -61,15 +66,22 @@ std::optional<TileRead> TileRead::get(vector::TransferReadOp op) {
       return std::nullopt;
     auto broadcast =
         dyn_cast<vector::BroadcastOp>(*element->getUsers().begin());
-    if (!broadcast || !broadcast->hasOneUse())
+    if (!broadcast || broadcast.use_empty())
       return std::nullopt;
-    auto fma = dyn_cast<math::FmaOp>(*broadcast->getUsers().begin());
-    if (!fma || fma->getBlock() != op->getBlock())
-      return std::nullopt;
-    read.uses.push_back({element, fma});
+    Use use{element, {}, {}};
+    for (Operation *added : broadcast->getUsers()) {
+      auto fma = dyn_cast<math::FmaOp>(added);
+      if (!fma || fma->getBlock() != op->getBlock())
+        return std::nullopt;
+      if (!use.first || fma->isBeforeInBlock(use.first))
+        use.first = fma;
+      if (!use.last || use.last->isBeforeInBlock(fma))
+        use.last = fma;
+    }
+    read.uses.push_back(use);
   }
-  llvm::sort(read.uses, [](const auto &a, const auto &b) {
-    return a.second->isBeforeInBlock(b.second);
+  llvm::sort(read.uses, [](const Use &a, const Use &b) {
+    return a.first->isBeforeInBlock(b.first);
   });
   return read;
 }
@@ -78,8 +90,8 @@ void TileRead::placeLoads() {
   OpBuilder b(op);
   Location loc = op.getLoc();
   size_t rank = op.getIndices().size();
-  for (auto [element, fma] : uses) {
-    b.setInsertionPoint(fma);
+  for (auto [element, first, last] : uses) {
+    b.setInsertionPoint(first);
     SmallVector<Value> indices(op.getIndices());
     for (auto [dim, by] : llvm::enumerate(element.getStaticPosition()))
       indices[rank - 2 + dim] = b.createOrFold<arith::AddIOp>(
@@ -89,10 +101,10 @@ void TileRead::placeLoads() {
     element->replaceAllUsesWith(
         memref::LoadOp::create(b, loc, op.getBase(), indices));
     element->erase();
-    broadcast->moveBefore(fma);
+    broadcast->moveBefore(first);
     // A fence for the compiler only, of which no instruction is left: loads
     // that follow stay behind it.
-    b.setInsertionPointAfter(fma);
+    b.setInsertionPointAfter(last);
     LLVM::FenceOp::create(b, loc, LLVM::AtomicOrdering::acquire,
                           "singlethread");
   }

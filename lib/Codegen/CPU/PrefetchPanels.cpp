@@ -79,8 +79,10 @@ static bool advancesBy1(Value index, scf::ForOp loop) {
 }
 
 namespace {
-/// A read of whole rows of a panel, one row per iteration of a reduction loop.
+/// A read of whole rows of a panel, one row per iteration of a reduction loop,
+/// by one or several vectors.
 struct PanelRead {
+  /// The read of the first vector.
   vector::TransferReadOp op;
   scf::ForOp sums;
   /// The loop over register tiles, which all read the same rows; null if there
@@ -88,27 +90,46 @@ struct PanelRead {
   scf::ForOp tiles;
   int64_t linesPerRow;
 
+  /// Returns the panel read that begins with `op`, or none: also if `op` reads
+  /// a vector of the row of an earlier read.
   static std::optional<PanelRead> get(vector::TransferReadOp op,
                                       scf::ForOp sums);
   void prefetchNext(const VectorTarget &target);
 };
 } // namespace
 
+/// Returns the number of elements that the iteration of a loop reads by vectors
+/// like `op` from the same row, or 0 if `op` is not the first of these reads.
+static int64_t countRowElements(vector::TransferReadOp op) {
+  int64_t count = 0;
+  for (auto other : op->getBlock()->getOps<vector::TransferReadOp>()) {
+    if (other.getBase() != op.getBase() ||
+        other.getVectorType() != op.getVectorType() ||
+        other.getIndices().drop_back() != op.getIndices().drop_back())
+      continue;
+    if (count == 0 && other != op)
+      return 0;
+    count += op.getVectorType().getNumElements();
+  }
+  return count;
+}
+
 std::optional<PanelRead> PanelRead::get(vector::TransferReadOp op,
                                         scf::ForOp sums) {
   VectorType type = op.getVectorType();
   MemRefType memref = dyn_cast<MemRefType>(op.getBase().getType());
   unsigned rank = memref ? memref.getRank() : 0;
-  int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  int64_t elements = countRowElements(op);
+  int64_t bytes = elements * type.getElementTypeBitWidth() / 8;
   SmallVector<int64_t> strides;
   int64_t offset;
   // Strides of arguments are dynamic. Those of packed ones are nearly always
   // contiguous, and others would only be prefetched in vain.
   if (rank < 2 || failed(memref.getStridesAndOffset(strides, offset)) ||
-      (strides[rank - 2] != type.getNumElements() &&
+      (strides[rank - 2] != elements &&
        !ShapedType::isDynamic(strides[rank - 2])) ||
       type.getRank() == 0 || !op.getPermutationMap().isMinorIdentity() ||
-      type.getNumElements() != memref.getShape().back() ||
+      elements == 0 || elements != memref.getShape().back() ||
       type.getShape().back() != type.getNumElements() ||
       bytes % kLineBytes != 0 || !mayBeUncached(op.getBase()) ||
       !advancesBy1(op.getIndices()[rank - 2], sums))
@@ -161,7 +182,8 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
   Value first = b.createOrFold<arith::MulIOp>(loc, tile, linesPerTile);
   // Lines are consecutive, so the address needs no row. The loop computes it by
   // few instructions, of which the micro-kernel has none to spare.
-  int64_t lineElements = op.getVectorType().getNumElements() / linesPerRow;
+  int64_t lineElements =
+      8 * kLineBytes / op.getVectorType().getElementTypeBitWidth();
   SmallVector<Value> indices(op.getIndices());
   IRMapping atEnd;
   atEnd.map(sums.getInductionVar(), sums.getUpperBound());
@@ -222,6 +244,9 @@ static SmallVector<vector::TransferWriteOp>
 getResultWrites(scf::ForOp sums, DominanceInfo &dominance) {
   SmallVector<vector::TransferWriteOp> writes;
   for (Operation *user : sums->getUsers()) {
+    // Partial sums are added to the results.
+    if (isa<arith::AddFOp>(user) && user->hasOneUse())
+      user = *user->getUsers().begin();
     auto op = dyn_cast<vector::TransferWriteOp>(user);
     auto type =
         op ? dyn_cast<MemRefType>(op.getBase().getType()) : MemRefType();

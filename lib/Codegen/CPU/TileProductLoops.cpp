@@ -12,6 +12,7 @@
 #include "posenc/IR/IndexArithmetic.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -25,6 +26,13 @@ using namespace mlir::posenc;
 /// The most sums of a register tile.
 static constexpr int64_t kMaxSums = 2048;
 
+int64_t mlir::posenc::getLanes(TileProductOp op) {
+  // Shorter vectors would not be worth it.
+  constexpr int64_t kMinLanes = 8;
+  int64_t columns = op.getNumColumns(), divisor = columns & -columns;
+  return divisor < kMinLanes ? columns : divisor;
+}
+
 bool mlir::posenc::fitsInVectors(TileProductOp op) {
   int64_t rows = op.getNumRows(), columns = op.getNumColumns();
   if (ShapedType::isDynamic(rows) || ShapedType::isDynamic(columns) ||
@@ -33,7 +41,7 @@ bool mlir::posenc::fitsInVectors(TileProductOp op) {
   // LLVM cannot shuffle vectors of 16-bit floats whose length is not a power of
   // two.
   for (auto [panel, length] :
-       {std::pair<Value, int64_t>(op.getA(), rows), {op.getB(), columns}})
+       {std::pair<Value, int64_t>(op.getA(), rows), {op.getB(), getLanes(op)}})
     if (getElementTypeOrSelf(panel.getType()).getIntOrFloatBitWidth() <= 16 &&
         !llvm::isPowerOf2_64(length))
       return false;
@@ -75,14 +83,33 @@ static Value extendToSums(ImplicitLocOpBuilder &builder, TileProductOp op,
 }
 
 void mlir::posenc::lowerInTile(
-    RewriterBase &rewriter, TileProductOp op,
-    function_ref<Value(ImplicitLocOpBuilder &, Value, Value, Value)> step) {
+    RewriterBase &rewriter, TileProductOp op, int64_t lanes,
+    function_ref<SmallVector<Value>(ImplicitLocOpBuilder &, Value, ValueRange,
+                                    ValueRange)>
+        step) {
   rewriter.setInsertionPoint(op);
   ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
   int64_t rows = op.getNumRows(), columns = op.getNumColumns();
   Value zero = createIndex(builder, 0), one = createIndex(builder, 1);
   Value depth = getSteps(builder, op);
-  Value start = readTile(builder, op.getSums(), {rows, columns}, {zero, zero});
+  Value result = op.getSums();
+  // Only whole tiles that were filled are recognizable in what is read later.
+  auto fill = result.getDefiningOp<linalg::FillOp>();
+  if (lanes == columns || !fill || fill->getNumResults() == 0)
+    fill = nullptr;
+  if (fill)
+    result = fill.getDpsInits().front();
+  SmallVector<Value> firsts, start;
+  for (int64_t first = 0; first < columns; first += lanes) {
+    firsts.push_back(createIndex(builder, first));
+    if (fill)
+      start.push_back(vector::BroadcastOp::create(
+          builder, VectorType::get({rows, lanes}, getElementTypeOrSelf(result)),
+          fill.getInputs().front()));
+    else
+      start.push_back(
+          readTile(builder, result, {rows, lanes}, {zero, firsts.back()}));
+  }
   auto loop = scf::ForOp::create(builder, zero, depth, one, start);
   {
     OpBuilder::InsertionGuard guard(builder);
@@ -91,32 +118,47 @@ void mlir::posenc::lowerInTile(
     Value column = op.getTransposed()
                        ? readTile(builder, op.getA(), {1, rows}, {k, zero})
                        : readTile(builder, op.getA(), {rows, 1}, {zero, k});
-    Value row = readTile(builder, op.getB(), {columns}, {k, zero});
-    Value sums = step(builder, extendToSums(builder, op, column),
-                      extendToSums(builder, op, row), loop.getRegionIterArg(0));
-    scf::YieldOp::create(builder, sums);
+    column = extendToSums(builder, op, column);
+    SmallVector<Value> row;
+    for (Value first : firsts)
+      row.push_back(extendToSums(
+          builder, op, readTile(builder, op.getB(), {lanes}, {k, first})));
+    scf::YieldOp::create(builder,
+                         step(builder, column, row, loop.getRegionIterArgs()));
   }
   SmallVector<bool> inBounds(2, true);
-  auto write =
-      vector::TransferWriteOp::create(builder, loop.getResult(0), op.getSums(),
-                                      ValueRange{zero, zero}, inBounds);
-  rewriter.replaceOp(op, write->getResults());
+  bool isTensor = isa<TensorType>(result.getType());
+  for (auto [first, sums] : llvm::zip(firsts, loop.getResults())) {
+    auto write = vector::TransferWriteOp::create(
+        builder, sums, result, ValueRange{zero, first}, inBounds);
+    if (isTensor)
+      result = write.getResult();
+  }
+  if (isTensor)
+    rewriter.replaceOp(op, result);
+  else
+    rewriter.eraseOp(op);
 }
 
-Value mlir::posenc::addRows(ImplicitLocOpBuilder &builder, TileProductOp op,
-                            Value column, Value row, Value sums,
-                            function_ref<Value(Value, Value)> add) {
-  Value result = sums;
+SmallVector<Value>
+mlir::posenc::addRows(ImplicitLocOpBuilder &builder, TileProductOp op,
+                      Value column, ValueRange row, ValueRange sums,
+                      function_ref<Value(Value, Value, Value)> add) {
+  SmallVector<Value> results(sums);
   for (int64_t i = 0; i < op.getNumRows(); ++i) {
-    Value before = vector::ExtractOp::create(builder, sums, i);
     SmallVector<int64_t> at{i, 0};
     if (op.getTransposed())
       std::swap(at[0], at[1]);
     Value factor = vector::BroadcastOp::create(
-        builder, row.getType(), vector::ExtractOp::create(builder, column, at));
-    result = vector::InsertOp::create(builder, add(factor, before), result, i);
+        builder, row.front().getType(),
+        vector::ExtractOp::create(builder, column, at));
+    for (auto [vector, before, result] : llvm::zip(row, sums, results))
+      result = vector::InsertOp::create(
+          builder,
+          add(factor, vector, vector::ExtractOp::create(builder, before, i)),
+          result, i);
   }
-  return result;
+  return results;
 }
 
 //===----------------------------------------------------------------------===//

@@ -53,20 +53,28 @@ ProductUnit getPortableUnit();
 /// vectors its panels.
 bool fitsInVectors(TileProductOp op);
 
-/// Emits a loop over the depth of a product whose sums are a tensor or memref;
-/// the loop carries the sums as one vector. `step` returns the sums plus the
-/// products of a column of A (rows x 1, or 1 x rows if transposed) and a row of
-/// B (columns).
-void lowerInTile(RewriterBase &rewriter, TileProductOp op,
-                 function_ref<Value(ImplicitLocOpBuilder &builder, Value column,
-                                    Value row, Value sums)>
-                     step);
+/// Returns the length of the vectors that hold a row of B: a divisor of the
+/// columns, and all of them unless their number is not a power of two, for
+/// which LLVM would split a vector into its elements.
+int64_t getLanes(TileProductOp op);
 
-/// For the `step` above: returns `sums` with each row replaced by what `add`
-/// returns for an element of `column`, in all lanes, and that row.
-Value addRows(ImplicitLocOpBuilder &builder, TileProductOp op, Value column,
-              Value row, Value sums,
-              function_ref<Value(Value factor, Value sum)> add);
+/// Emits a loop over the depth of a product whose sums are a tensor or memref;
+/// the loop carries vectors of rows x `lanes` sums, where `lanes` is a divisor
+/// of the columns. `step` returns the sums plus the products of a column of A
+/// (rows x 1, or 1 x rows if transposed) and a row of B, in vectors of `lanes`.
+void lowerInTile(
+    RewriterBase &rewriter, TileProductOp op, int64_t lanes,
+    function_ref<SmallVector<Value>(ImplicitLocOpBuilder &builder, Value column,
+                                    ValueRange row, ValueRange sums)>
+        step);
+
+/// For the `step` above: returns `sums` with each vector of a row replaced by
+/// what `add` returns for an element of `column`, in all lanes, a vector of
+/// `row` and that vector.
+SmallVector<Value>
+addRows(ImplicitLocOpBuilder &builder, TileProductOp op, Value column,
+        ValueRange row, ValueRange sums,
+        function_ref<Value(Value factor, Value vector, Value sum)> add);
 
 /// Returns the dot product of words of `a` and `b`, which are quads.
 ByteDot getByteDot(TileProductOp op, Value a, Value b, Value sum);

@@ -154,12 +154,14 @@ ElementsAttr mlir::posenc::packPanels(ElementsAttr matrix, unsigned columnsDim,
   };
   std::string key = getKey(matrix, from);
   // The version for wider vectors has packed panels that this one can read.
-  int64_t wider = 2 * panelColumns;
-  if (!key.empty())
+  for (int64_t wider : {2 * panelColumns, 3 * panelColumns}) {
+    if (key.empty())
+      break;
     if (auto known = lookupWeights(
             getPanelsType(type, columnsDim, wider),
             getPackedKey(key, {rows, columns, wider}, columnsDim)))
       return known;
+  }
   return createPacked(key, packed, {rows, columns, panelColumns}, columnsDim,
                       fill);
 }

@@ -424,15 +424,29 @@ Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
   if (!tiles.hasPartialSums)
     return sums;
   AffineMap identity = b.getMultiDimIdentityMap(2);
-  auto add = linalg::GenericOp::create(
-      b, loc, tile.getType(), sums, tile,
-      ArrayRef<AffineMap>{identity, identity},
-      SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
-      [&](OpBuilder &nested, Location l, ValueRange args) {
-        Value total = arith::AddFOp::create(nested, l, args[1], args[0]);
-        linalg::YieldOp::create(nested, l, total);
-      });
-  return add.getResult(0);
+  auto add = [&](Value part, Value to) -> Value {
+    return linalg::GenericOp::create(
+               b, loc, to.getType(), part, to,
+               ArrayRef<AffineMap>{identity, identity},
+               SmallVector<utils::IteratorType>(2,
+                                                utils::IteratorType::parallel),
+               [&](OpBuilder &nested, Location l, ValueRange args) {
+                 Value total =
+                     arith::AddFOp::create(nested, l, args[1], args[0]);
+                 linalg::YieldOp::create(nested, l, total);
+               })
+        .getResult(0);
+  };
+  if (tiles.vectorColumns == tiles.columns)
+    return add(sums, tile);
+  for (int64_t column = 0; column < tiles.columns;
+       column += tiles.vectorColumns) {
+    SmallVector<OpFoldResult> at{zero, attr(column)},
+        vectors{attr(tiles.rows), attr(tiles.vectorColumns)};
+    Value part = add(extract(sums, at, vectors), extract(tile, at, vectors));
+    tile = insert(part, tile, at, vectors);
+  }
+  return tile;
 }
 
 Value ProductTiling::startTile(Value tile) {

@@ -43,6 +43,9 @@ struct ContractionTiles {
   bool peelsFirst = false;
   /// Whether each block of k is a partial sum. `blockReduction` is kSumDepth.
   bool hasPartialSums = false;
+  /// Columns of a vector of sums, a divisor of `columns`: fewer than these if
+  /// they are no power of two.
+  int64_t vectorColumns = 0;
   /// Whether the product uses bf16 dot products (VDPBF16PS): both matrices are
   /// bf16 and are copied as 32-bit words of two elements along k.
   bool usesBF16Dots = false;

@@ -191,7 +191,7 @@ struct TileContractions final
           getSumType(getElementTypeOrSelf(product.getOperand(2).getType()));
       unsigned width = sum.getIntOrFloatBitWidth();
       rewriter.setInsertionPoint(product.op);
-      product.panels = findPanels(rewriter, product, getColumns(width),
+      product.panels = findPanels(rewriter, product, getColumns(product, width),
                                   usesBF16Dots(product));
       if (ElementsAttr matrix = getElements(product), panels;
           matrix && product.panels &&
@@ -233,22 +233,42 @@ private:
                       isFused ? ", fused with its elementwise user" : ""));
   }
 
-  /// Columns of a register tile whose accumulators have `width` bits: two
-  /// vectors.
-  int64_t getColumns(unsigned width) const {
-    return 16 * int64_t{vectorBytes} / width;
+  /// Columns of a register tile whose accumulators have `width` bits. The last
+  /// tile of a row of C may be partial but takes the time of a full one.
+  int64_t getColumns(const Product &product, unsigned width) const {
+    int64_t lanes = 8 * int64_t{vectorBytes} / width;
+    int64_t narrow = 2 * lanes, wide = productTileVectors * lanes;
+    if (vectorBytes < 64 || usesBF16Dots(product))
+      return narrow;
+    // Panels of the caller.
+    if (auto unpack = product.getOperand(1).getDefiningOp<linalg::UnPackOp>())
+      if (unpack.getStaticTiles().front() % wide != 0)
+        return narrow;
+    // A column of a wide tile takes 7/8 of the time of a narrow one's.
+    linalg::LinalgOp op = product.op;
+    int64_t columns = op.getStaticLoopRanges()[product.n];
+    return ShapedType::isDynamic(columns) ||
+                   7 * llvm::alignTo(columns, wide) <=
+                       8 * llvm::alignTo(columns, narrow)
+               ? wide
+               : narrow;
   }
 
   ContractionTiles getTiles(const Product &product, unsigned width) const {
     ContractionTiles tiles;
     int64_t bytes = width / 8;
-    // A row has two accumulators. With vectors of 32 bytes they take 12 of 16
-    // registers.
-    constexpr uint64_t maxNarrowRows = 6;
-    tiles.rows = vectorBytes >= 64
-                     ? productTileRows
-                     : std::min<uint64_t>(productTileRows, maxNarrowRows);
-    tiles.columns = getColumns(width);
+    // With two vectors of 32 bytes, accumulators take 12 of 16 registers. With
+    // three of 64 bytes, they take 24 or 27 of 32.
+    constexpr uint64_t maxNarrowRows = 6, maxWideRows = 9;
+    tiles.columns = getColumns(product, width);
+    uint64_t maxRows = vectorBytes < 64 ? maxNarrowRows
+                       : tiles.columns > 16 * int64_t{vectorBytes} / width
+                           ? maxWideRows
+                           : productTileRows;
+    tiles.rows = std::min<uint64_t>(productTileRows, maxRows);
+    tiles.vectorColumns = llvm::isPowerOf2_64(tiles.columns)
+                              ? tiles.columns
+                              : 8 * int64_t{vectorBytes} / width;
     Type sum = getSumType(getType(product, 2));
     // A block of C needs scratch if it is not accumulated in its own memory.
     bool hasScratch = getType(product, 2) != sum || findUser(product);
@@ -268,6 +288,7 @@ private:
     tiles.blockColumns = hasScratch || product.panels ? tiles.columns
                          : hasFewRows                 ? kBlockColumnsOfFew
                                                       : productColumns;
+    tiles.blockColumns = llvm::alignTo(tiles.blockColumns, tiles.columns);
     tiles.blockReduction = product.panels
                                ? kDepthOfPanels
                                : productPanelBytes / bytes / tiles.blockColumns;
@@ -330,7 +351,7 @@ private:
   /// Products with at most kFewRows rows use wider blocks of columns.
   static constexpr int64_t kFewRows = 64, kBlockColumnsOfFew = 128;
   /// Block of k for prepacked panels: this many rows of a register tile's
-  /// columns stay in L1.
+  /// columns stay in L1, or most of them with three vectors.
   static constexpr int64_t kDepthOfPanels = kSumDepth;
   /// Rows of a register tile of AMX: two tiles.
   static constexpr int64_t kTileRowsOfProduct = 32;

@@ -36,7 +36,10 @@ variants = [
     {"block_positions": 32, "block_below": 65536, "stream_from": 1},
     {"block_positions": 13, "block_below": 65536, "prefetch_from": 0},
     # The rows of Intel's servers.
-    {"product_peel": 1, "product_prefetch": 1},
+    {
+        "product_tile_vectors": 3, "product_columns": 96, "product_panel_bytes": 98304,
+        "product_peel": 1, "product_prefetch": 1,
+    },
     {"product_peel": 1, "product_prefetch": 1, "product_dot_columns": 512},
     {
         "attention_tile_rows": 12, "product_tile_rows": 12, "product_columns": 128,
@@ -77,6 +80,7 @@ values = {
     "attention_nest_rows": [16, 32, 48, 64],
     "attention_nest_tiles": [1, 5, 8, 16],
     "product_tile_rows": [4, 6, 8, 12, 14],
+    "product_tile_vectors": [2, 3],
     "product_rows": [16, 40, 264],
     "product_columns": [32, 64, 128],
     "product_panel_bytes": [16384, 65536],
