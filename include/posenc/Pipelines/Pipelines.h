@@ -44,8 +44,9 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
       llvm::cl::init(false)};
   Option<bool> int8Tiles{
       *this, "int8-tiles",
-      llvm::cl::desc("Compute these products with tiles, and leave tiles to the "
-                     "backend (needs AMX-INT8)"),
+      llvm::cl::desc(
+          "Compute these products with tiles, and leave tiles to the "
+          "backend (needs AMX-INT8)"),
       llvm::cl::init(false)};
   Option<std::string> schedule{
       *this, "schedule",
