@@ -284,8 +284,9 @@ def PosencTileContractionsPass
     dimensions. Output, as in BLIS: an `scf.forall` over cache blocks of rows and
     columns. In each, a block of the right-hand matrix is packed into panels, and
     each register tile of rows is a `posenc.tile_product` (the micro-kernel). Every
-    element is summed in the order of the reduction for all tile sizes; f16 and
-    bf16 are accumulated in f32. Batch dimensions, and further row and column
+    element is summed in the order of the reduction for all tile sizes: in f32, also
+    for f16 and bf16, as partial sums of 256 products that are then added to the
+    result, and in f64 as one sum. Batch dimensions, and further row and column
     dimensions, become loops of the `scf.forall`; further reduction dimensions
     become loops inside it. Left alone: contractions without a row or column
     dimension, such as matrix-vector products, integer contractions, and

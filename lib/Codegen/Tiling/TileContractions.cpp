@@ -289,7 +289,10 @@ private:
                          : hasFewRows                 ? kBlockColumnsOfFew
                                                       : productColumns;
     tiles.blockColumns = llvm::alignTo(tiles.blockColumns, tiles.columns);
-    tiles.blockReduction = product.panels
+    tiles.usesBF16Dots = usesBF16Dots(product);
+    tiles.hasPartialSums = sum.isF32() && !tiles.usesBF16Dots;
+    tiles.blockReduction = tiles.hasPartialSums ? kSumDepth
+                           : product.panels
                                ? kDepthOfPanels
                                : productPanelBytes / bytes / tiles.blockColumns;
     tiles.blockRows =
@@ -302,10 +305,6 @@ private:
                               kCopiedBytes / bytes / tiles.getCopiedStride()) /
             tiles.rows * tiles.rows;
     }
-    tiles.usesBF16Dots = usesBF16Dots(product);
-    tiles.hasPartialSums = sum.isF32() && !tiles.usesBF16Dots;
-    if (tiles.hasPartialSums)
-      tiles.blockReduction = kSumDepth;
     if (tiles.usesBF16Dots) {
       // Products with few columns have smaller blocks, so that there are blocks
       // for more threads.
