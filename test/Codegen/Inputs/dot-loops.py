@@ -7,10 +7,11 @@
 # ===----------------------------------------------------------------------===#
 """Reads x86-64 assembly of a kernel and finds the innermost loops with products: bf16
 dot products, or the instruction NAME. A loop has one or more steps of ROWS broadcast
-values (8 by default), each multiplied by two vectors. It must not store anything,
-since that would be a spill. Prints the numbers of loops and of their `lea`.
+values (8 by default), each multiplied by VECTORS vectors (2 by default). It must not
+store anything, since that would be a spill. Prints the numbers of loops and of their
+`lea`.
 
-usage: dot-loops.py FILE.s [NAME ROWS]"""
+usage: dot-loops.py FILE.s [NAME ROWS [VECTORS]]"""
 
 import os
 import runpy
@@ -23,7 +24,8 @@ find_loops = runpy.run_path(
 
 def main():
     lines = open(sys.argv[1]).read().split("\n")
-    product, rows = (sys.argv[2:] + ["vdpbf16ps", "8"])[:2]
+    product, *counts = sys.argv[2:] or ["vdpbf16ps"]
+    rows, vectors = (*map(int, counts), *(8, 2)[len(counts) :])
     loops = leas = 0
     for begin, end in find_loops(lines):
         body = [line.split(None, 1) for line in lines[begin + 1 : end + 1]]
@@ -32,7 +34,11 @@ def main():
             continue
         loops += 1
         leas += sum(name.startswith("lea") for name in names)
-        expected = {product: 2 * int(rows), "vbroadcastss": int(rows), "vmovaps": 2}
+        expected = {
+            product: vectors * rows,
+            "vbroadcastss": rows,
+            "vmovaps": vectors,
+        }
         counts = {name: names.count(name) for name in expected}
         steps = counts[product] // expected[product]
         if counts != {name: steps * count for name, count in expected.items()}:
