@@ -163,7 +163,7 @@ def _write_tensors(path: str, tensors: Mapping[str, torch.Tensor]) -> None:
     with open(path, "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for value in written:
-            file.write(memoryview(value.reshape(-1).view(torch.uint8).numpy()))
+            file.write(value.reshape(-1).view(torch.uint8).numpy().data)
 
 
 def _freeze(text: str, tensors: Mapping[str, torch.Tensor], output: str | None,
