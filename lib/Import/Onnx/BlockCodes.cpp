@@ -209,43 +209,50 @@ private:
   bool isInteger;
 };
 
+Tensor onnx::sumOverBlocks(NodeImporter &node, MutableArrayRef<Tensor> rows,
+                           Tensor &codes, Tensor *zeroPoints, Type sum,
+                           Body body) {
+  MLIRContext *context = node.getContext();
+  AffineExpr m, panel, block, n, k;
+  bindDims(context, m, panel, block, n, k);
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  auto addMap = [&](ArrayRef<AffineExpr> indices) {
+    maps.push_back(AffineMap::get(5, 0, indices, context));
+  };
+  for (Tensor &part : rows) {
+    inputs.push_back(node.getValue(part));
+    addMap({m, block, k});
+  }
+  inputs.push_back(node.getValue(codes));
+  addMap({panel, block, k, n});
+  if (zeroPoints) {
+    inputs.push_back(node.getValue(*zeroPoints));
+    addMap({panel, block, n});
+  }
+  addMap({m, panel, block, n});
+  SmallVector<Size> shape{rows[0].shape[0], codes.shape[0], codes.shape[1],
+                          codes.shape[3]};
+  SmallVector<utils::IteratorType> loops(5, utils::IteratorType::parallel);
+  loops.back() = utils::IteratorType::reduction;
+  return createGeneric(node, inputs, createFilled(node, shape, sum, 0), maps,
+                       loops, shape, body);
+}
+
 /// Sums the products of rows (m, blocks, blockSize) and codes in each block:
 /// (m, panels, blocks, columns of a panel).
 static Tensor sumBlocks(NodeImporter &node, Tensor &rows,
                         const BlockCodes &matrix, CodePanels &packed) {
-  Type f32 = node.getF32Type();
-  Tensor &codes = packed.codes, &zeroPoints = packed.zeroPoints;
   int64_t parts = kWordBits / matrix.bits, words = matrix.blockSize / parts;
-  MLIRContext *context = node.getContext();
-  AffineExpr m, panel, block, n, k;
-  bindDims(context, m, panel, block, n, k);
-  auto getMap = [&](ArrayRef<AffineExpr> results) {
-    return AffineMap::get(5, 0, results, context);
-  };
-  SmallVector<Value> inputs;
-  SmallVector<AffineMap> maps;
-  for (int64_t part = 0; part < parts; ++part) {
-    SmallVector<Size> shape = rows.shape;
-    shape[2] = words;
-    Tensor slice = onnx::slice(node, rows, {0, 0, part * words}, shape);
-    inputs.push_back(node.getValue(slice));
-    maps.push_back(getMap({m, block, k}));
-  }
-  inputs.push_back(node.getValue(codes));
-  maps.push_back(getMap({panel, block, k, n}));
-  bool hasZeroPoints = !zeroPoints.shape.empty();
-  if (hasZeroPoints) {
-    inputs.push_back(node.getValue(zeroPoints));
-    maps.push_back(getMap({panel, block, n}));
-  }
-  maps.push_back(getMap({m, panel, block, n}));
-  SmallVector<Size> shape{rows.shape[0], codes.shape[0], codes.shape[1],
-                          kPanelColumns};
-  Value init = createFilled(node, shape, f32, 0);
-  SmallVector<utils::IteratorType> loops(5, utils::IteratorType::parallel);
-  loops.back() = utils::IteratorType::reduction;
-  return createGeneric(
-      node, inputs, init, maps, loops, shape, [&](Scalars &s, ValueRange args) {
+  SmallVector<Size> shape = rows.shape;
+  shape[2] = words;
+  std::vector<Tensor> slices;
+  for (int64_t part = 0; part < parts; ++part)
+    slices.push_back(onnx::slice(node, rows, {0, 0, part * words}, shape));
+  bool hasZeroPoints = !packed.zeroPoints.shape.empty();
+  return sumOverBlocks(
+      node, slices, packed.codes, hasZeroPoints ? &packed.zeroPoints : nullptr,
+      node.getF32Type(), [&](Scalars &s, ValueRange args) {
         Value sum = args.back();
         Value zero = createZeroPoint(s, matrix,
                                      hasZeroPoints ? args[parts + 1] : Value());
@@ -379,8 +386,8 @@ FailureOr<IntegerProduct> onnx::multiplyIntegers(NodeImporter &node,
       failed(assign(left, divideRows(node, left, right))))
     return failure();
   Tensor codes = createCodes(node, right);
-  Tensor partial =
-      sumIntegers(node, packWords(node, left, right), codes, right.bits);
+  std::vector<Tensor> words = packWords(node, left, right);
+  Tensor partial = sumIntegers(node, words, codes, right.bits);
   MLIRContext *context = node.getContext();
   AffineExpr m, panel, n, block;
   bindDims(context, m, panel, n, block);

@@ -106,10 +106,17 @@ IntegerRows quantizeRows(NodeImporter &node, Tensor &rows,
 std::vector<Tensor> packWords(NodeImporter &node, Tensor &rows,
                               const BlockCodes &matrix);
 
+/// Sums over the elements k of blocks: (m, panels, blocks, columns of a panel),
+/// of the type `sum`. `body` gets elements of the rows (m, blocks, k), of the
+/// codes (panels, blocks, k, columns), of the zero points (panels, blocks,
+/// columns) unless they are null, and the sum so far.
+Tensor sumOverBlocks(NodeImporter &node, MutableArrayRef<Tensor> rows,
+                     Tensor &codes, Tensor *zeroPoints, Type sum, Body body);
+
 /// Sums the products of integer rows and codes in each block, as i32: (m,
 /// panels, blocks, 64).
-Tensor sumIntegers(NodeImporter &node, ArrayRef<Tensor> words, Tensor &codes,
-                   unsigned bits);
+Tensor sumIntegers(NodeImporter &node, MutableArrayRef<Tensor> words,
+                   Tensor &codes, unsigned bits);
 
 /// Adds zeros to the last dimension, of `depth` elements, up to whole blocks,
 /// and divides it: (rows, blocks, block size).

@@ -98,31 +98,12 @@ IntegerRows onnx::quantizeRows(NodeImporter &node, Tensor &rows,
   return result;
 }
 
-Tensor onnx::sumIntegers(NodeImporter &node, ArrayRef<Tensor> words,
+Tensor onnx::sumIntegers(NodeImporter &node, MutableArrayRef<Tensor> words,
                          Tensor &codes, unsigned bits) {
-  MLIRContext *context = node.getContext();
-  AffineExpr m, panel, block, n, k;
-  bindDims(context, m, panel, block, n, k);
-  auto getMap = [&](ArrayRef<AffineExpr> results) {
-    return AffineMap::get(5, 0, results, context);
-  };
-  SmallVector<Value> inputs;
-  SmallVector<AffineMap> maps;
-  for (Tensor each : words) {
-    inputs.push_back(node.getValue(each));
-    maps.push_back(getMap({m, block, k}));
-  }
-  inputs.push_back(node.getValue(codes));
-  maps.push_back(getMap({panel, block, k, n}));
-  maps.push_back(getMap({m, panel, block, n}));
-  SmallVector<Size> shape{words[0].shape[0], codes.shape[0], codes.shape[1],
-                          codes.shape[3]};
-  SmallVector<utils::IteratorType> loops(5, utils::IteratorType::parallel);
-  loops.back() = utils::IteratorType::reduction;
   uint32_t mask = ((1u << bits) - 1) * 0x01010101u;
-  return createGeneric(
-      node, inputs, createFilled(node, shape, node.getI32Type(), 0), maps,
-      loops, shape, [&](Scalars &s, ValueRange args) {
+  return sumOverBlocks(
+      node, words, codes, /*zeroPoints=*/nullptr, node.getI32Type(),
+      [&](Scalars &s, ValueRange args) {
         Value sum = args.back(), all = args.drop_back().back();
         for (auto [shift, word] : llvm::enumerate(args.drop_back(2))) {
           Value code = all;
