@@ -408,7 +408,7 @@ multiplyConstant(NodeImporter &node, unsigned left, unsigned leftZero,
       zero = code ^ (offset ? 0x80 : 0);
     }
     matrix->readColumn(n, column);
-    // What the zero points of a multiply.
+    // The sum of (code - zero point) is the factor of the zero points of a.
     uint32_t sum = 0;
     for (uint8_t code : column)
       sum += code;
