@@ -27,7 +27,7 @@ wrong, or if a model is refused that is not known to be.
 
 import argparse
 import contextlib
-import importlib.util
+import importlib
 import io
 import os
 import pathlib
@@ -105,15 +105,6 @@ def save_source(name, folder):
         unk_token="t3").save_pretrained(folder)
 
 
-def load(name):
-    """Returns the module of another script in this folder."""
-    path = pathlib.Path(__file__).with_name(f"{name}.py")
-    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def export(name, precision, folder):
     """Returns the file of an exported model, which is made if it does not exist."""
     import onnx
@@ -130,7 +121,7 @@ def export(name, precision, folder):
         quantizer.process()
         onnx.save(quantizer.model.model, path)
     else:
-        load("onnx-models").export(name, 18, False, path,
+        importlib.import_module("onnx-models").export(name, 18, False, path,
                                    "float16" if precision == "fp16" else "float32")
     return path
 
@@ -172,7 +163,7 @@ def make_calls(name, model, random):
 
     types = {1: numpy.float32, 7: numpy.int64, 10: numpy.float16}
     if name in EXPORTED:
-        inputs = load("onnx-models").make_inputs(name)
+        inputs = importlib.import_module("onnx-models").make_inputs(name)
         return [{value.name: inputs[value.name].numpy().astype(
             types[value.type.tensor_type.elem_type]) for value in model.graph.input}]
     calls = []

@@ -45,12 +45,8 @@ struct BF16DotUnit {
 } // namespace
 
 bool BF16DotUnit::computes(TileProductOp op, const ProductTarget &target) {
-  if (!target.hasBF16Dots || op.getElements() != ProductElements::BF16Pairs ||
-      op.getSkipsZeros() || !fitsInVectors(op))
-    return false;
-  if (op.hasVectorSums())
-    return cast<VectorType>(op.getSums().getType()).getDimSize(2) == kDotLanes;
-  return op.getNumColumns() % kDotLanes == 0;
+  return target.hasBF16Dots && op.getElements() == ProductElements::BF16Pairs &&
+         !op.getSkipsZeros() && fitsInVectors(op, kDotLanes);
 }
 
 void BF16DotUnit::lower(RewriterBase &rewriter, TileProductOp op) {

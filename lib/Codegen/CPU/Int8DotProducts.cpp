@@ -38,11 +38,7 @@ struct Int8DotUnit {
 } // namespace
 
 bool Int8DotUnit::computes(TileProductOp op, const ProductTarget &target) {
-  if (!target.hasInt8Dots || !op.hasQuads() || !fitsInVectors(op))
-    return false;
-  if (op.hasVectorSums())
-    return cast<VectorType>(op.getSums().getType()).getDimSize(2) == kDotLanes;
-  return op.getNumColumns() % kDotLanes == 0;
+  return target.hasInt8Dots && op.hasQuads() && fitsInVectors(op, kDotLanes);
 }
 
 void Int8DotUnit::lower(RewriterBase &rewriter, TileProductOp op) {

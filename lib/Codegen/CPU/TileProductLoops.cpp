@@ -48,6 +48,14 @@ bool mlir::posenc::fitsInVectors(TileProductOp op) {
   return true;
 }
 
+bool mlir::posenc::fitsInVectors(TileProductOp op, int64_t lanes) {
+  if (!fitsInVectors(op))
+    return false;
+  if (op.hasVectorSums())
+    return cast<VectorType>(op.getSums().getType()).getDimSize(2) == lanes;
+  return op.getNumColumns() % lanes == 0;
+}
+
 //===----------------------------------------------------------------------===//
 // Sums in a tensor or memref
 //===----------------------------------------------------------------------===//

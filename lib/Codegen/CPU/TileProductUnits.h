@@ -53,6 +53,9 @@ ProductUnit getPortableUnit();
 /// vectors its panels.
 bool fitsInVectors(TileProductOp op);
 
+/// Whether such vectors, those of the sums, are whole ones of `lanes`.
+bool fitsInVectors(TileProductOp op, int64_t lanes);
+
 /// Returns the length of the vectors that hold a row of B: a divisor of the
 /// columns, and all of them unless their number is not a power of two, for
 /// which LLVM would split a vector into its elements.

@@ -290,6 +290,38 @@ static Value subtractZeroPoints(Scalars &s, const BlockCodes &matrix,
   return arith::SIToFPOp::create(s, f32, s.sub(products, s.mul(zero, sum)));
 }
 
+/// Adds sums of blocks (m, panels, blocks, columns of a panel) up: (m, panels,
+/// columns of a panel), of the type `sum`. `body` gets elements of the sums, of
+/// the tensors `ofColumns` (panels, blocks, columns) and `ofRows` (m, blocks),
+/// and the sum so far.
+static Tensor addBlocks(NodeImporter &node, Tensor &partial,
+                        ArrayRef<Tensor *> ofColumns, ArrayRef<Tensor *> ofRows,
+                        Type sum, Body body) {
+  MLIRContext *context = node.getContext();
+  AffineExpr m, panel, n, block;
+  bindDims(context, m, panel, n, block);
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  auto addMap = [&](ArrayRef<AffineExpr> indices) {
+    maps.push_back(AffineMap::get(4, 0, indices, context));
+  };
+  auto addInput = [&](Tensor &tensor, ArrayRef<AffineExpr> indices) {
+    inputs.push_back(node.getValue(tensor));
+    addMap(indices);
+  };
+  addInput(partial, {m, panel, block, n});
+  for (Tensor *tensor : ofColumns)
+    addInput(*tensor, {panel, block, n});
+  for (Tensor *tensor : ofRows)
+    addInput(*tensor, {m, block});
+  addMap({m, panel, n});
+  SmallVector<Size> shape{partial.shape[0], partial.shape[1], kPanelColumns};
+  SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
+  loops.back() = utils::IteratorType::reduction;
+  return createGeneric(node, inputs, createFilled(node, shape, sum, 0), maps,
+                       loops, shape, body);
+}
+
 /// Joins the panels of a result (m, panels, columns of a panel), and leaves out
 /// columns beyond the last one.
 static FailureOr<Tensor> joinPanels(NodeImporter &node, Tensor result,
@@ -312,7 +344,6 @@ FailureOr<Tensor> onnx::multiplyCodes(NodeImporter &node, Tensor left,
   left = convertTensor(node, left, f32);
   if (failed(assign(left, divideRows(node, left, right))))
     return failure();
-  Size rows = left.shape[0];
   CodePanels packed = packCodes(node, right);
   IntegerRows integers;
   Tensor partial;
@@ -322,39 +353,22 @@ FailureOr<Tensor> onnx::multiplyCodes(NodeImporter &node, Tensor left,
   } else {
     partial = sumBlocks(node, left, right, packed);
   }
-  Tensor &scales = packed.scales;
-  MLIRContext *context = node.getContext();
-  AffineExpr m, panel, n, block;
-  bindDims(context, m, panel, n, block);
-  auto getMap = [&](ArrayRef<AffineExpr> results) {
-    return AffineMap::get(4, 0, results, context);
-  };
-  SmallVector<Size> panels{rows, scales.shape[0], kPanelColumns};
-  SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
-  loops.back() = utils::IteratorType::reduction;
-  SmallVector<Value> inputs{node.getValue(partial), node.getValue(scales)};
-  SmallVector<AffineMap> maps{getMap({m, panel, block, n}),
-                              getMap({panel, block, n})};
+  bool hasZeroPoints = !packed.zeroPoints.shape.empty();
+  SmallVector<Tensor *> ofColumns{&packed.scales}, ofRows;
   if (kind == BlockSum::Integers) {
-    for (Tensor *ofRows : {&integers.scales, &integers.sums}) {
-      inputs.push_back(node.getValue(*ofRows));
-      maps.push_back(getMap({m, block}));
-    }
-    if (!packed.zeroPoints.shape.empty()) {
-      inputs.push_back(node.getValue(packed.zeroPoints));
-      maps.push_back(getMap({panel, block, n}));
-    }
+    if (hasZeroPoints)
+      ofColumns.push_back(&packed.zeroPoints);
+    ofRows = {&integers.scales, &integers.sums};
   }
-  maps.push_back(getMap({m, panel, n}));
-  Tensor result = createGeneric(
-      node, inputs, createFilled(node, panels, f32, 0), maps, loops, panels,
-      [&](Scalars &s, ValueRange args) {
+  Tensor result = addBlocks(
+      node, partial, ofColumns, ofRows, f32, [&](Scalars &s, ValueRange args) {
         Value scale = s.convert(args[1]), sum = args.back();
         if (kind == BlockSum::Floats)
           return s.fma(args[0], scale, sum);
-        Value zero = args.size() > 5 ? args[4] : Value();
-        return s.fma(subtractZeroPoints(s, right, args[0], zero, args[3]),
-                     s.mul(scale, args[2]), sum);
+        Value zero = hasZeroPoints ? args[2] : Value();
+        ValueRange rows = args.drop_back().take_back(2);
+        return s.fma(subtractZeroPoints(s, right, args[0], zero, rows[1]),
+                     s.mul(scale, rows[0]), sum);
       });
   return joinPanels(node, std::move(result), shape);
 }
@@ -388,17 +402,8 @@ FailureOr<IntegerProduct> onnx::multiplyIntegers(NodeImporter &node,
   Tensor codes = createCodes(node, right);
   std::vector<Tensor> words = packWords(node, left, right);
   Tensor partial = sumIntegers(node, words, codes, right.bits);
-  MLIRContext *context = node.getContext();
-  AffineExpr m, panel, n, block;
-  bindDims(context, m, panel, n, block);
-  SmallVector<Size> panels{left.shape[0], codes.shape[0], kPanelColumns};
-  SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
-  loops.back() = utils::IteratorType::reduction;
-  product.sums = createGeneric(
-      node, node.getValue(partial), createFilled(node, panels, i32, 0),
-      {AffineMap::get(4, 0, {m, panel, block, n}, context),
-       AffineMap::get(4, 0, {m, panel, n}, context)},
-      loops, panels,
+  product.sums = addBlocks(
+      node, partial, /*ofColumns=*/{}, /*ofRows=*/{}, i32,
       [](Scalars &s, ValueRange args) { return s.add(args[0], args[1]); });
   if (failed(assign(product.sums,
                     joinPanels(node, std::move(product.sums), shape))))
