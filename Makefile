@@ -5,13 +5,15 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 # Seconds after which the tests end; those without a result have failed.
 TEST_TIMEOUT ?= 3600
+# Time (of Unix) after which tests without a result are skipped, by name.
+TEST_DEADLINE ?=
 # The LLVM 22.1 to build with, if it is not Debian's; needs a BUILD of its own.
 POSENC_LLVM ?=
 export POSENC_LLVM
 BIN = $(BUILD)/bin
 
 .PHONY: all setup required build demo bench test check debug-test debug-check test-asan \
-        coverage test-exhaustive python-test vllm-test exporters-test files lint \
+        coverage test-exhaustive python-test python-packages vllm-test exporters-test files lint \
         lint-tidy lint-includes wheel sbom install uninstall docs docs-site clean
 
 all: build
@@ -30,7 +32,7 @@ configure = mkdir -p $(1) && \
     > $(1)/configure.log 2>&1 || { cat $(1)/configure.log; exit 1; }; }
 # $(call run_tests,FOLDER)
 run_tests = python3 test/run-tests.py --build-dir $(1) -j $(JOBS) \
-  --timeout $(TEST_TIMEOUT)
+  --timeout $(TEST_TIMEOUT) $(TEST_DEADLINE:%=--deadline %)
 
 build: required
 	@$(call configure,$(BUILD),release)
@@ -53,6 +55,10 @@ test: setup
 # tests it. POSENC_TEST_PYTHON=PYTHON adds the packages of another Python.
 python-test: build
 	@python3 python/run-tests.py --build-dir $(BUILD)
+
+# Installs the packages of python-test, which needs no build.
+python-packages: setup
+	@python3 python/run-tests.py --build-dir $(BUILD) --only-packages
 
 # Compares models in vLLM with Posenc's kernels and with vLLM's own. Installs vLLM for
 # CPUs (5 GB) in the build folder. POSENC_TEST_PYTHON=PYTHON adds the packages of another

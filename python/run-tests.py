@@ -184,6 +184,8 @@ def run_pytest(python, source, build, arguments, tests=None):
 def main():
     parser = argparse.ArgumentParser(description="Tests the Python package.")
     parser.add_argument("--build-dir", default=os.path.join(SOURCE, "build"))
+    parser.add_argument("--only-packages", action="store_true",
+                        help="only install the packages that the tests need")
     parser.add_argument("pytest", nargs="*", help="further arguments of pytest")
     options = parser.parse_args()
     build = os.path.abspath(options.build_dir)
@@ -199,6 +201,8 @@ def main():
     if reason:
         print(f"SKIPPED python: packages cannot be installed: {reason}")
         return finish(0, 0)
+    if options.only_packages:
+        return 0
     if not install_wheel(python, SOURCE, build, os.path.join(folder, "dist")):
         return finish(0, 1)
     # Tests are independent of each other.

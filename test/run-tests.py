@@ -12,8 +12,9 @@
 # the total, and the slowest tests at the end. Then this script prints the output of
 # failed tests, the skipped tests with their reasons, and as its last line
 # `N passed, N failed`. A test without a result (a crash, a suite without tests, a
-# test for which no time was left) counts as failed, so that a broken setup does not
-# look like success.
+# test that had not ended after --timeout) counts as failed, so that a broken setup does
+# not look like success. --deadline is for a stage that may be cut: tests without a
+# result at that time count as skipped, by name.
 
 import argparse
 import json
@@ -25,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 PASSED = {"PASS", "FLAKYPASS", "XFAIL"}
 # A line of lit, such as `PASS: Posenc :: IR/rope-ops.mlir (12 of 300)`.
@@ -38,10 +40,17 @@ class LitRun:
     def __init__(self, options, roots):
         self.options, self.roots = options, roots
         self.code = 1
+        self.seconds = options.timeout
+        self.may_be_cut = False  # the time that ends first is that of the deadline
+        if options.deadline is not None:
+            left = max(int(options.deadline - time.time()), 1)
+            self.may_be_cut = left < self.seconds
+            self.seconds = min(left, self.seconds)
         self.timed_out = False
         self.running = []  # commands of the tests that ran when the time was over
         self.codes = {}    # of the lines that lit printed, by test
         self.tests = []    # of lit's report
+        self.missing = 0   # tests without a result
 
     def run(self):
         with tempfile.TemporaryDirectory() as scratch:
@@ -73,7 +82,7 @@ class LitRun:
         except OSError as error:
             print(error)
             return
-        timer = threading.Timer(self.options.timeout, self.interrupt, [lit])
+        timer = threading.Timer(self.seconds, self.interrupt, [lit])
         timer.start()
         try:
             for line in lit.stdout:
@@ -112,7 +121,7 @@ class LitRun:
         known = {test["name"] for test in self.tests}
         end = f"lit ended with {self.code}"
         if self.timed_out:
-            end = f"{self.options.timeout} seconds were over"
+            end = f"{self.seconds} seconds were over"
         for name in re.findall(r"^  (.* :: .*)$", shown, re.MULTILINE):
             code = self.codes.get(name)
             matches = re.search(self.options.filter or "", name, re.IGNORECASE)
@@ -123,8 +132,13 @@ class LitRun:
             output = f"had not run, or not ended, when {end}"
             if code:
                 output = f"its output was lost when {end}"
-            self.tests.append({"name": name, "code": code or "NO RESULT",
-                               "output": output})
+            if not code:
+                self.missing += 1
+                code = "UNSUPPORTED" if self.was_cut() else "NO RESULT"
+            self.tests.append({"name": name, "code": code, "output": output})
+
+    def was_cut(self):
+        return self.timed_out and self.may_be_cut
 
 
 def allow_interrupts():
@@ -179,15 +193,15 @@ def summarize(run, skips):
             failed.append((test["name"], f"{test['code']}\n{text}"))
     if not tests:
         failed.append(("lit", f"found no test and exited with {code}"))
-    elif code != 0 and not failed:
+    elif code != 0 and not failed and not run.was_cut():
         failed.append(("lit", f"exited with {code}"))
-    elif not passed and not failed:
+    elif not passed and not failed and not run.was_cut():
         failed.append(("lit", "nothing was run"))
     if run.timed_out:
-        missing = sum(test["code"] == "NO RESULT" for test in tests)
-        print(f"OUT OF TIME after {run.options.timeout} seconds (--timeout, or "
-              f"`make test TEST_TIMEOUT=SECONDS`); {missing} of "
-              f"{missing + len(run.codes)} tests and executables have no result")
+        cause = ("--deadline" if run.may_be_cut
+                 else "--timeout, or `make test TEST_TIMEOUT=SECONDS`")
+        print(f"OUT OF TIME after {run.seconds} seconds ({cause}); {run.missing} of "
+              f"{run.missing + len(run.codes)} tests and executables have no result")
         for command in run.running:
             print(f"    running: {command[:200]}")
     for name, text in failed:
@@ -239,6 +253,8 @@ def main():
                         help="number of tests run in parallel (default: 2)")
     parser.add_argument("--timeout", type=positive, default=3600,
                         help="maximum time of all tests in seconds (default: 3600)")
+    parser.add_argument("--deadline", type=float, metavar="TIME",
+                        help="time (of Unix) after which the rest is skipped, by name")
     options = parser.parse_args()
     options.lit = options.lit or find_lit(options.build_dir)
 
