@@ -27,6 +27,17 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "locks"))
 import cuda_tools
 import lock_files
 
+
+# Returns the interpreter that a command starts. The python3 of pyenv is a script that takes
+# eight times as long to start as the interpreter that it finds.
+def resolve_python(python):
+    result = subprocess.run([python, "-c", "import sys; print(sys.executable)"],
+                            capture_output=True, text=True, check=False)
+    return result.stdout.strip() or python
+
+
+config.python = resolve_python(config.python)
+
 config.name = "Posenc"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]

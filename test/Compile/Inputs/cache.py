@@ -23,7 +23,8 @@ def start(output, *options, **environment):
     clean = {name: value for name, value in os.environ.items()
              if name not in ("POSENC_CACHE", "XDG_CACHE_HOME", "HOME")}
     return subprocess.Popen(
-        [program, source, "-o", output, "--target=x86-64:x86-64-v3", *options],
+        [program, source, "-o", output, "--target=x86-64:x86-64-v3",
+         "--opt-level=0", *options],
         env={**clean, **environment}, stderr=subprocess.PIPE)
 
 
