@@ -19,7 +19,6 @@
 # download, its tests are skipped, unless POSENC_TEST_CUDA_WHEELS=1 allows it.
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -55,18 +54,25 @@ def pip(python, *arguments):
     return result.returncode, result.stdout.strip()
 
 
+def needs_cuda(python, group):
+    """Whether packages of a group on this machine are the libraries of CUDA. pip could say
+    so as well, but downloads all packages for that."""
+    # pytest, which is in the environment, needs `packaging`.
+    code = r"""if True:
+        import re, sys
+        from packaging.requirements import Requirement
+        text = open(sys.argv[1], encoding="utf-8").read()
+        found = map(Requirement, re.findall(r"^(nvidia-.*?) *\\?$", text, re.M))
+        print(any(not one.marker or one.marker.evaluate() for one in found))
+    """
+    path = lock_files.FOLDER / f"{group}.txt"
+    return subprocess.check_output([python, "-c", code, path], text=True).strip() == "True"
+
+
 def find_obstacle(python, folder, group):
     """Returns why a group of packages should not be installed, or None."""
-    if group != "torch":
-        return None
-    report = os.path.join(folder, "install.json")
-    code, output = pip(python, "install", "--quiet", "--dry-run", "--report", report,
-                       *lock_files.install_arguments(group))
-    if code:
-        return output
-    with open(report, encoding="utf-8") as file:
-        names = [entry["metadata"]["name"] for entry in json.load(file)["install"]]
-    if not any(name.startswith("nvidia-") for name in names):
+    if (group != "torch" or has_packages(python, lock_files.GROUPS[group])
+            or not needs_cuda(python, group)):
         return None
     if os.environ.get("POSENC_TEST_CUDA_WHEELS") != "1":
         return ("it would be installed with the libraries of CUDA; set "
