@@ -8,6 +8,7 @@
 
 #include "Table.h"
 #include "Fatal.h"
+#include "KnownTables.h"
 #include "Parallel.h"
 #include "posenc/Reference/Angle.h"
 
@@ -70,9 +71,9 @@ static long double roundAngle(long double position, const Real &frequency) {
   return isExact ? angle : std::numeric_limits<long double>::quiet_NaN();
 }
 
-CosSinTable scaledTable(const PairTable &pairs, const Real &scale,
-                        const Positions &positions,
-                        const std::vector<int64_t> &positionsShape) {
+static CosSinTable computeTable(const PairTable &pairs, const Real &scale,
+                                const Positions &positions,
+                                const std::vector<int64_t> &positionsShape) {
   CosSinTable table;
   table.cos.shape = positionsShape;
   table.cos.shape.push_back(pairs.size());
@@ -111,6 +112,19 @@ CosSinTable scaledTable(const PairTable &pairs, const Real &scale,
     std::copy_n(&sines[size_t(from * width)], width,
                 &sines[size_t(row * width)]);
   }
+  return table;
+}
+
+CosSinTable scaledTable(const PairTable &pairs, const Real &scale,
+                        const Positions &positions,
+                        const std::vector<int64_t> &positionsShape) {
+  // Never destroyed: threads may outlive static variables.
+  static auto &known = *new KnownTables;
+  TableKey key{pairs, scale, positions, positionsShape};
+  if (std::optional<CosSinTable> table = known.find(key))
+    return std::move(*table);
+  CosSinTable table = computeTable(pairs, scale, positions, positionsShape);
+  known.add(std::move(key), table);
   return table;
 }
 

@@ -69,26 +69,33 @@ static std::string print(mlir::ModuleOp module, bool generic) {
   return text;
 }
 
-/// Adds the other forms of a module, if it is valid.
-static void addForms(const std::string &text, mlir::MLIRContext &context,
+/// Adds the other forms of a text, if it is a valid module.
+static void addForms(size_t number, mlir::MLIRContext &context,
                      const mlir::posenc::TargetSpec &target, Corpus &corpus) {
   using mlir::posenc::Stage;
   auto parse = [&] {
-    return mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    return mlir::parseSourceString<mlir::ModuleOp>(corpus.texts[number],
+                                                   &context);
   };
   mlir::OwningOpRef<mlir::ModuleOp> module = parse();
   if (!module)
     return;
+  corpus.validTexts.push_back(number);
   corpus.generic.push_back(print(*module, /*generic=*/true));
   std::string bytes;
   llvm::raw_string_ostream os(bytes);
   if (succeeded(mlir::writeBytecodeToFile(*module, os)))
     corpus.bytecode.push_back(bytes);
-  for (Stage stage : {Stage::Linalg, Stage::Vector, Stage::Llvm}) {
-    mlir::OwningOpRef<mlir::ModuleOp> copy = parse();
-    if (succeeded(mlir::posenc::lowerModule(*copy, stage, target)))
-      corpus.stages.push_back(print(*copy, /*generic=*/false));
-  }
+  auto addStage = [&](mlir::ModuleOp from, Stage stage, Stage reached) {
+    bool isLowered =
+        succeeded(mlir::posenc::lowerModule(from, stage, target, reached));
+    if (isLowered)
+      corpus.stages.push_back(print(from, /*generic=*/false));
+    return isLowered;
+  };
+  addStage(*parse(), Stage::Linalg, Stage::Posenc);
+  if (addStage(*module, Stage::Vector, Stage::Posenc))
+    addStage(*module, Stage::Llvm, Stage::Vector);
 }
 
 static Corpus createCorpus() {
@@ -118,8 +125,8 @@ static Corpus createCorpus() {
     llvm::consumeError(target.takeError());
     return corpus;
   }
-  for (const std::string &text : corpus.texts)
-    addForms(text, context, *target, corpus);
+  for (size_t i = 0; i < corpus.texts.size(); ++i)
+    addForms(i, context, *target, corpus);
   return corpus;
 }
 

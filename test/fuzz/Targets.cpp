@@ -112,11 +112,14 @@ static void printModule(ModuleOp module) {
   module.print(llvm::nulls(), OpPrintingFlags().printGenericOpForm());
 }
 
-static void generateCode(llvm::Module &module, const TargetSpec &target) {
+static void generateCode(llvm::Module &module, const TargetSpec &target,
+                         OptLevel level) {
   llvm::SmallString<0> buffer;
   llvm::raw_svector_ostream os(buffer);
   llvm::legacy::PassManager manager;
-  std::unique_ptr<llvm::TargetMachine> machine = target.createTargetMachine();
+  std::unique_ptr<llvm::TargetMachine> machine = target.createTargetMachine(
+      level == OptLevel::O0 ? llvm::CodeGenOptLevel::None
+                            : llvm::CodeGenOptLevel::Aggressive);
   machine->addPassesToEmitFile(manager, os, nullptr,
                                llvm::CodeGenFileType::ObjectFile);
   manager.run(module);
@@ -124,7 +127,8 @@ static void generateCode(llvm::Module &module, const TargetSpec &target) {
 
 /// Compiles a module, which may be lowered in part, up to the stage `last`.
 static Outcome compileModule(ModuleOp module, const TargetSpec &target,
-                             ErrorCounter &errors, Reached last) {
+                             ErrorCounter &errors, Reached last,
+                             OptLevel level) {
   if (failed(lowerModule(module, Stage::Vector, target)))
     return {errors.check(true, "lowering to vectors"), Read};
   printModule(module);
@@ -136,6 +140,7 @@ static Outcome compileModule(ModuleOp module, const TargetSpec &target,
   parts.targets = target;
   parts.prefix = "fuzz";
   parts.threads = Threads::None;
+  parts.optLevel = level;
   (void)createHeader(parts.getKernels(), "fuzz", /*weights=*/"");
   if (last == LLVMDialect) {
     PassManager manager(module.getContext());
@@ -149,7 +154,7 @@ static Outcome compileModule(ModuleOp module, const TargetSpec &target,
     return {errors.check(true, "translation"), LLVMDialect};
   if (last == LLVMIR)
     return {"", LLVMIR};
-  generateCode(*code, target);
+  generateCode(*code, target, level);
   return {"", Code};
 }
 
@@ -181,7 +186,29 @@ Outcome Targets::readModule(llvm::StringRef text) {
   return {wrong, module ? Read : Refused};
 }
 
-Outcome Targets::runModule(llvm::StringRef text, uint64_t choice) {
+Outcome Targets::readForm(llvm::StringRef form, llvm::StringRef text) {
+  std::string printed[2];
+  for (auto [input, output] :
+       llvm::zip_equal(llvm::ArrayRef{form, text}, printed)) {
+    std::string wrong;
+    OwningOpRef<ModuleOp> module = load(input, wrong);
+    if (!module)
+      return {wrong.empty() ? "is refused" : wrong, Refused};
+    // Only the text has names of arguments.
+    module->walk([](FunctionOpInterface function) {
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        function.removeArgAttr(i, PosencDialect::kNameAttrName);
+    });
+    llvm::raw_string_ostream(output) << *module;
+  }
+  return {printed[0] == printed[1] ? ""
+                                   : "is another module:\n" + printed[0] +
+                                         "\nits text is:\n" + printed[1],
+          Read};
+}
+
+Outcome Targets::runModule(llvm::StringRef text, uint64_t choice,
+                           OptLevel codeLevel) {
   std::string wrong;
   OwningOpRef<ModuleOp> module = load(text, wrong);
   if (!module)
@@ -205,12 +232,14 @@ Outcome Targets::runModule(llvm::StringRef text, uint64_t choice) {
     if (std::string wrong = runPipeline(pipeline); !wrong.empty())
       return {wrong, Read};
   // LLVM takes most of the time and is the least likely to fail, so only 4 of
-  // 16 inputs are translated to LLVM IR, and only 1 of 16 is compiled.
+  // 16 inputs are translated to LLVM IR, and only 1 of 16 is optimized and
+  // compiled.
   uint64_t rest = choice / count / count % 16;
   Reached last = rest == 0 ? Code : rest < 4 ? LLVMIR : LLVMDialect;
   if (!target)
     target = llvm::cantFail(TargetSpec::parse("x86-64:x86-64-v3"));
-  return compileModule(*module, *target, errors, last);
+  return compileModule(*module, *target, errors, last,
+                       last == Code ? codeLevel : OptLevel::O0);
 }
 
 Outcome Targets::runConfig(llvm::StringRef text) {

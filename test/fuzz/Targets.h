@@ -11,6 +11,7 @@
 
 #include "Sandbox.h"
 
+#include "posenc/Target/KernelModule.h"
 #include "posenc/TargetInfo/TargetSpec.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -35,9 +36,14 @@ public:
   Outcome runConfig(llvm::StringRef text);
   /// Reads, imports, raises and prints a module.
   Outcome readModule(llvm::StringRef textOrBytecode);
+  /// Reads another form of a valid module, which must be the module of `text`.
+  Outcome readForm(llvm::StringRef form, llvm::StringRef text);
   /// Compiles a module. `choice` selects the passes that run besides the
-  /// pipelines, and the last stage of the compilation.
-  Outcome runModule(llvm::StringRef textOrBytecode, uint64_t choice);
+  /// pipelines, and the last stage of the compilation. Machine code is of
+  /// `codeLevel`.
+  Outcome
+  runModule(llvm::StringRef textOrBytecode, uint64_t choice,
+            mlir::posenc::OptLevel codeLevel = mlir::posenc::OptLevel::O3);
 
 private:
   mlir::OwningOpRef<mlir::ModuleOp> load(llvm::StringRef textOrBytecode,

@@ -519,7 +519,8 @@ std::vector<bool> AttentionData::findSeenRows() const {
       if (other == head || c.normsOfAllHeads)
         isSeen[c.keyHeadMajor ? (b * c.keyHeads + other) * tokens + j
                               : (b * tokens + j) * c.keyHeads + other] = true;
-    return true;
+    // The scores of the pairs are of no interest.
+    return false;
   };
   compute(watched);
   return isSeen;

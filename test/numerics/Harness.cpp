@@ -165,8 +165,15 @@ Kernel::Kernel(mlir::OwningOpRef<mlir::ModuleOp> module)
     : code(compile(std::move(module), {})) {}
 
 static mlir::posenc::OptLevel getOptLevel() {
-  return llvm::xxh3_64bits(getTestName()) % 6 == 0 ? mlir::posenc::OptLevel::O3
-                                                   : mlir::posenc::OptLevel::O0;
+  auto *unit = testing::UnitTest::GetInstance();
+  const testing::TestSuite *suite = unit->current_test_suite();
+  // A seeded fault changes the bits of both levels alike.
+  if (!suite || llvm::StringRef(suite->name()).contains("Fault"))
+    return mlir::posenc::OptLevel::O0;
+  bool isFirst = suite->GetTestInfo(0) == unit->current_test_info();
+  return isFirst || llvm::xxh3_64bits(getTestName()) % 12 == 0
+             ? mlir::posenc::OptLevel::O3
+             : mlir::posenc::OptLevel::O0;
 }
 
 std::shared_ptr<const Kernel::Code>
@@ -269,14 +276,37 @@ static runtime::Array allocate(posenc_dtype dtype, std::vector<int64_t> shape) {
   return array;
 }
 
+namespace {
+/// Standard normal numbers of one seed. The first ones are kept, as most tests
+/// draw the same ones.
+struct Normals {
+  explicit Normals(uint64_t seed) : generator(seed) {}
+
+  std::mt19937_64 generator;
+  std::normal_distribution<double> normal;
+  std::vector<double> numbers;
+};
+} // namespace
+
 runtime::Array test::makeRandom(posenc_dtype dtype, std::vector<int64_t> shape,
                                 uint64_t seed) {
   runtime::Array array = allocate(dtype, std::move(shape));
-  std::mt19937_64 generator(seed);
-  std::normal_distribution<double> normal;
+  constexpr size_t kMaxKept = 1 << 14, kMaxSeeds = 512;
+  static std::map<uint64_t, Normals> known;
+  if (known.size() == kMaxSeeds)
+    known.clear();
+  Normals &kept = known.try_emplace(seed, seed).first->second;
+  size_t count = array.numElements();
+  while (kept.numbers.size() < std::min(count, kMaxKept))
+    kept.numbers.push_back(kept.normal(kept.generator));
+  // Numbers beyond those that are kept continue from a copy of their state.
+  std::optional<Normals> rest;
+  if (count > kMaxKept)
+    rest.emplace(kept);
   reference::DType type = getReferenceType(dtype);
-  for (size_t i = 0, e = array.numElements(); i < e; ++i) {
-    double number = normal(generator);
+  for (size_t i = 0; i < count; ++i) {
+    double number =
+        i < kMaxKept ? kept.numbers[i] : rest->normal(rest->generator);
     // The cast rounds as encode() does, which is slower.
     if (type == reference::DType::F32)
       array.dataAs<float>()[i] = float(number);

@@ -55,10 +55,10 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 
-/// A module compiled in memory. Failures are test failures. Every sixth test,
-/// chosen by its name, runs optimized code; the others run what LLVM generates
-/// at OptLevel::O0, which has the same bits and is compiled in less than half
-/// of the time.
+/// A module compiled in memory. Failures are test failures. The first test of
+/// each suite and every twelfth, chosen by its name, run optimized code; the
+/// others, and those of seeded faults, run what LLVM generates at OptLevel::O0,
+/// which has the same bits and is compiled in a third of the time.
 class Kernel {
 public:
   /// Compiles `module` for this machine or, if `gpus` names any, for GPUs

@@ -63,7 +63,9 @@ class TableTest : public testing::TestWithParam<TableCase> {};
 
 TEST_P(TableTest, MatchesOracleAtHardPositions) {
   const TableCase &c = GetParam();
-  std::vector<int64_t> positions = hardPositions(400);
+  // Rows do not depend on each other, and most of the angles of a wide row are
+  // those of other rows: 36 positions have all magnitudes.
+  std::vector<int64_t> positions = hardPositions(c.dim > 1000 ? 36 : 400);
   int64_t count = positions.size();
   runtime::Array p = makePositions(POSENC_I64, {count}, positions);
   Kernel kernel(getModule(c), c.route);
