@@ -83,11 +83,13 @@ def make_expected(family, number):
 
 
 def is_reported(family, fault):
-    """Returns whether a function has a wrong result."""
+    """Returns whether a function has a wrong result. Without a fault, only the first
+    function is made again, which gives the same one."""
     for number in range(COUNT):
         expected = make_expected(family, number)
+        is_same = number and fault is contextlib.nullcontext
         with fault(), np.errstate(all="ignore"):
-            faulty = programs.make_function(family, SEED, number)
+            faulty = expected if is_same else programs.make_function(family, SEED, number)
             results = [t.value.kind.encode(t.value.ref) for t in faulty.results]
         if any(programs.compare(result, tensor.value)
                for result, tensor in zip(results, expected.results)):

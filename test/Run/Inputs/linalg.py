@@ -5,21 +5,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""linalg.py POSENC-COMPILE POSENC-RUN FOLDER: compiles each program for this CPU
-and for x86-64-v3, runs both, and compares the results with NumPy's in f64 and,
-bit for bit, with each other."""
+"""linalg.py POSENC-COMPILE FOLDER: compares programs with NumPy in f64, as programs.py
+describes."""
 
-import platform
-import subprocess
 import sys
 
 import numpy as np
 
-COMPILE, RUN, FOLDER = sys.argv[1:]
-TARGETS = ["host"] + ["x86-64-v3"] * (platform.machine() == "x86_64")
-TYPES = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i32": np.int32}
+import programs
+
 random = np.random.default_rng(7)
-programs = wrong = 0
+suite = programs.Suite(*sys.argv[1:])
 
 
 def tensor(rank, kind):
@@ -27,35 +23,12 @@ def tensor(rank, kind):
 
 
 def floats(shape, kind="f32"):
-    return random.standard_normal(shape).astype(TYPES[kind])
+    return random.standard_normal(shape).astype(programs.TYPES[kind])
 
 
 def check(name, text, arrays, expected, limit):
     """`limit` bounds the error relative to the largest expected number."""
-    global programs, wrong
-    programs += 1
-    arguments = []
-    with open(f"{FOLDER}/in.mlir", "w", encoding="ascii") as file:
-        file.write(text)
-    for number, array in enumerate(arrays):
-        np.save(f"{FOLDER}/{number}.npy", array)
-        arguments.append(f"--input=@{FOLDER}/{number}.npy")
-    results = []
-    for target in TARGETS:
-        library = f"{FOLDER}/libf.so"
-        subprocess.run([COMPILE, f"{FOLDER}/in.mlir", "--no-warnings",
-                        "--target=" + target, "-o", library,
-                        f"--opt-level={0 if programs % 4 else 3}"], check=True)
-        subprocess.run([RUN, library, *arguments, f"--output=@{FOLDER}/out.npy"],
-                       check=True)
-        results.append(np.atleast_1d(np.load(f"{FOLDER}/out.npy")))
-    scale = max(abs(np.asarray(expected, np.float64)).max(initial=0), 1e-30)
-    error = abs(results[0].astype(np.float64) - expected).max(initial=0) / scale
-    same = all(np.array_equal(results[0].view(np.uint8), other.view(np.uint8))
-               for other in results)
-    if not error <= limit or not same:
-        wrong += 1
-        print(f"{name}: error {error}, bits {'equal' if same else 'differ'}")
+    suite.check(name, text, arrays, [expected], limit)
 
 
 def product(maps, kinds):
@@ -184,4 +157,4 @@ func.func @f(%a: {t}) -> {t} {{
 
 products()
 rows()
-print(f"{programs} programs, {wrong} wrong")
+suite.finish()
