@@ -40,10 +40,9 @@ static void addRows(OpPassManager &manager) {
   manager.addPass(createCSEPass());
 }
 
-void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
-                                            bool hasFunctions,
-                                            bool hasAttention,
-                                            bool hasWarpgroups) {
+void mlir::posenc::buildPosencToGpuLoopsPipeline(OpPassManager &manager,
+                                                 bool hasFunctions,
+                                                 bool hasAttention) {
   // Nothing waits for kernels on a GPU to report a failure.
   buildPosencToKernelsPipeline(manager, /*hasAssertions=*/false);
   // Packs have no bufferization, and copies have kernels.
@@ -63,6 +62,12 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
   selection.functions = hasFunctions;
   selection.attention = hasAttention;
   manager.addPass(createPosencSelectGpuKernelsPass(selection));
+}
+
+void mlir::posenc::buildGpuLoopsToKernelsPipeline(OpPassManager &manager,
+                                                  bool hasFunctions,
+                                                  bool hasAttention,
+                                                  bool hasWarpgroups) {
   if (hasFunctions)
     manager.addPass(createConvertPosencRowsToGpuPass());
   if (hasAttention) {
@@ -86,4 +91,13 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
   manager.addPass(createConvertPosencElementsToGpuPass());
   manager.addPass(createKernelCanonicalizer());
   manager.addPass(createCSEPass());
+}
+
+void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
+                                            bool hasFunctions,
+                                            bool hasAttention,
+                                            bool hasWarpgroups) {
+  buildPosencToGpuLoopsPipeline(manager, hasFunctions, hasAttention);
+  buildGpuLoopsToKernelsPipeline(manager, hasFunctions, hasAttention,
+                                 hasWarpgroups);
 }

@@ -36,7 +36,10 @@ void mlir::posenc::buildGpuToNVVMPipeline(OpPassManager &manager,
   kernels.addPass(createPosencMathToIntrinsicsPass());
   kernels.addPass(createConvertMathToLLVMPass());
   kernels.addPass(createSCFToControlFlowPass());
-  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  // A pattern that changes something and fails is an error.
+  ConvertGpuOpsToNVVMOpsOptions toNVVM;
+  toNVVM.allowPatternRollback = false;
+  kernels.addPass(createConvertGpuOpsToNVVMOps(toNVVM));
   kernels.addPass(createPosencDeclareSharedMemoryPass());
   // Runs after the conversion of gpu, which maps the address space of shared
   // memory.

@@ -21,9 +21,11 @@ using namespace mlir::posenc;
 
 LogicalResult mlir::posenc::lowerToGpu(ModuleOp module, bool hasFunctions,
                                        bool hasAttention, bool hasWarpgroups) {
-  PassManager manager(module.getContext());
-  buildPosencToGpuPipeline(manager, hasFunctions, hasAttention, hasWarpgroups);
-  if (failed(manager.run(module)))
+  PassManager toLoops(module.getContext()), toKernels(module.getContext());
+  buildPosencToGpuLoopsPipeline(toLoops, hasFunctions, hasAttention);
+  buildGpuLoopsToKernelsPipeline(toKernels, hasFunctions, hasAttention,
+                                 hasWarpgroups);
+  if (failed(toLoops.run(module)) || failed(runUnverified(toKernels, module)))
     return failure();
   // False if all tensors are empty, for example; then there is nothing to
   // compile.

@@ -109,6 +109,14 @@ struct PosencToSPIRVOptions : PassPipelineOptions<PosencToSPIRVOptions> {
 void buildPosencToGpuPipeline(OpPassManager &manager, bool hasFunctions,
                               bool hasAttention, bool hasWarpgroups = false);
 
+/// The two parts of buildPosencToGpuPipeline: the selection of the functions
+/// that can run on a GPU, and the kernels of these, which for attention are
+/// large.
+void buildPosencToGpuLoopsPipeline(OpPassManager &manager, bool hasFunctions,
+                                   bool hasAttention);
+void buildGpuLoopsToKernelsPipeline(OpPassManager &manager, bool hasFunctions,
+                                    bool hasAttention, bool hasWarpgroups);
+
 /// Lowers GPU kernels to the NVVM dialect.
 void buildGpuToNVVMPipeline(OpPassManager &manager,
                             const PosencToNVVMOptions &options);
