@@ -347,19 +347,24 @@ class Kernel:
 def parse(text, names=()):
     """Returns the kernels of a disassembly, or those of `names` if there are any. Raises
     ValueError if the disassembly has no kernel."""
-    kernels, current = [], None
+    kernels, current, is_skipped = [], None, False
     for line in text.splitlines():
-        name = re.match(r"^\.text\.(\S+):$", line)
+        if line.startswith(".text."):
+            name = re.match(r"^\.text\.(\S+):$", line)
+            if name:
+                current = Kernel(name.group(1))
+                kernels.append(current)
+                is_skipped = names and current.name not in names
+                continue
+        if line.startswith(("\t.section", ".section")):
+            current = None
+        if not current or (is_skipped and current.code):
+            continue
         label = re.match(r"^(\.L\w+|\$\S+):$", line)
         match = LINE.match(line)
-        if name:
-            current = Kernel(name.group(1))
-            kernels.append(current)
-        elif line.startswith(("\t.section", ".section")):
-            current = None
-        elif current and label:
+        if label:
             current.labels[label.group(1)] = len(current.code)
-        elif current and match:
+        elif match:
             address, predicate, opcode, operands = match.groups()
             current.code.append(
                 Instruction(int(address, 16), predicate, opcode, operands)
