@@ -219,8 +219,18 @@ def find_port():
         return one.getsockname()[1]
 
 
+def find_context():
+    """Returns how processes start: by a server that has imported PyTorch, which takes
+    longer than what each of them computes."""
+    context = torch.multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch.distributed.tensor", "posenc.torch", "pytest"])
+    return context
+
+
 def spawn(task, size):
-    torch.multiprocessing.spawn(work, (size, find_port(), task), size)
+    find_context()
+    torch.multiprocessing.start_processes(work, (size, find_port(), task), size,
+                                          start_method="forkserver")
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -245,7 +255,7 @@ def lose(rank, port):
 
 
 def test_lost_process():
-    context = torch.multiprocessing.get_context("spawn")
+    context = find_context()
     port = find_port()
     processes = [context.Process(target=lose, args=(rank, port)) for rank in range(2)]
     for one in processes:
