@@ -37,8 +37,14 @@ bool Block::checkAsyncRead(Warp &warp, unsigned lane,
     return fail(FaultKind::Undefined,
                 "the bytes are those of an mbarrier: " + describe(*init));
   ShadowAccess access(warp, lane, /*isStrong=*/false);
+  const ShadowCell *last = nullptr;
   for (uint64_t i = begin; i < end; ++i) {
     const ShadowCell &cell = sharedCells[i];
+    // The checks depend on the last write alone.
+    if (last && cell.writer == last->writer &&
+        cell.writeTick == last->writeTick)
+      continue;
+    last = &cell;
     if (!cell.writer)
       return fail(FaultKind::Uninitialized, "they have not been written");
     if (!execution.options.checkRaces)
@@ -58,12 +64,15 @@ void Block::endAsyncRead(const Warp &warp, std::optional<unsigned> lane,
                          ByteRange range) {
   inFlight.endRead(range.begin, range.end);
   ShadowAccess access(warp, lane.value_or(0), /*isStrong=*/false);
-  for (uint32_t i = range.begin; i < range.end; ++i) {
-    if (lane)
-      access.read(sharedCells[i]);
-    else
-      access.readAsWarp(sharedCells[i]);
-  }
+  ShadowRun run;
+  for (uint32_t i = range.begin; i < range.end; ++i)
+    run.update(sharedCells[i], [&](ShadowCell &cell) {
+      if (lane)
+        access.read(cell);
+      else
+        access.readAsWarp(cell);
+      return true;
+    });
 }
 
 namespace {

@@ -244,8 +244,9 @@ bool LaneAccess::checkWritten(unsigned lane) {
                  Twine("'") + what + "' has not been written there");
   if (target.space != Space::Shared)
     return true;
+  const ShadowCell *cells = &getCell(warp, nullptr, target.offset);
   for (unsigned i = 0; i < bytes; ++i)
-    if (!getCell(warp, nullptr, target.offset + i).writer)
+    if (!cells[i].writer)
       return fault(FaultKind::Uninitialized, lane,
                    "'shared memory' has not been written there");
   return true;
@@ -258,14 +259,18 @@ bool LaneAccess::load(unsigned lane) {
     return true;
   const Target &target = targets[lane];
   ShadowAccess access(warp, lane, info.isStrong);
-  for (unsigned i = 0; i < bytes; ++i) {
-    ShadowCell &cell = getCell(warp, target.region, target.offset + i);
-    if (access.isRacing(cell))
-      return fault(FaultKind::Race, lane,
-                   describeRace(warp, cell, /*isStore=*/false));
-    access.read(cell);
-  }
-  return true;
+  ShadowRun run;
+  return forCells(warp, target.region, target.offset, bytes,
+                  [&](ShadowCell &cell, unsigned) {
+                    return run.update(cell, [&](ShadowCell &cell) {
+                      if (access.isRacing(cell))
+                        return fault(
+                            FaultKind::Race, lane,
+                            describeRace(warp, cell, /*isStore=*/false));
+                      access.read(cell);
+                      return true;
+                    });
+                  });
 }
 
 bool LaneAccess::loadTo(ArrayRef<Operand> registers, unsigned lane) {
@@ -282,9 +287,9 @@ bool LaneAccess::loadTo(ArrayRef<Operand> registers, unsigned lane) {
     if (registers[i].reg == noRegister)
       continue;
     uint64_t offset = target.offset + i * size;
-    bool hasRaced = false;
-    for (unsigned j = 0; j < size; ++j)
-      hasRaced |= access.isRacing(getCell(warp, target.region, offset + j));
+    bool hasRaced = !forCells(
+        warp, target.region, offset, size,
+        [&](ShadowCell &cell, unsigned) { return !access.isRacing(cell); });
     warp.addPendingRead(registers[i].reg, lane, instruction, target.region,
                         offset, hasRaced);
   }
@@ -298,18 +303,25 @@ bool LaneAccess::markWritten(unsigned lane, const uint8_t *from) {
   const uint8_t *to = pointers[lane];
   bool checkRaces = warp.block.execution.options.checkRaces;
   ShadowAccess access(warp, lane, info.isStrong);
-  for (unsigned i = 0; i < bytes; ++i) {
-    ShadowCell &cell = getCell(warp, target.region, target.offset + i);
-    if (target.region && cell.writer)
-      ++warp.block.execution.statistics.rewrittenBytes;
-    ShadowCell before = cell;
-    if (access.write(cell, !from || from[i] != to[i]) && checkRaces)
-      return fault(FaultKind::Race, lane,
-                   describeRace(warp, before, /*isStore=*/true));
-    // A suppressed race leaves the cell unchanged; mark it as written.
-    cell.writer = std::max(cell.writer, 1u);
-  }
-  return true;
+  // Bytes that change and those that do not.
+  ShadowRun runs[2];
+  return forCells(warp, target.region, target.offset, bytes,
+                  [&](ShadowCell &cell, unsigned i) {
+                    if (target.region && cell.writer)
+                      ++warp.block.execution.statistics.rewrittenBytes;
+                    bool isChange = !from || from[i] != to[i];
+                    return runs[isChange].update(cell, [&](ShadowCell &cell) {
+                      ShadowCell before = cell;
+                      if (access.write(cell, isChange) && checkRaces)
+                        return fault(
+                            FaultKind::Race, lane,
+                            describeRace(warp, before, /*isStore=*/true));
+                      // A suppressed race leaves the cell unchanged; mark it as
+                      // written.
+                      cell.writer = std::max(cell.writer, 1u);
+                      return true;
+                    });
+                  });
 }
 
 bool LaneAccess::store(unsigned lane, const uint8_t *from) {

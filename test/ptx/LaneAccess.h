@@ -23,6 +23,23 @@ inline ShadowCell &getCell(const Warp &warp, Region *region, uint64_t offset) {
       offset, warp.block.execution.launch)[offset % Region::pageBytes];
 }
 
+/// Calls `function(cell, number)` for the shadow cells of `bytes` bytes until
+/// it returns false. Returns whether it has not.
+template <typename F>
+bool forCells(const Warp &warp, Region *region, uint64_t offset, unsigned bytes,
+              F function) {
+  for (unsigned i = 0; i < bytes;) {
+    ShadowCell *cells = &getCell(warp, region, offset + i);
+    // The cells of a page, or of shared memory, are consecutive.
+    uint64_t rest = Region::pageBytes - (offset + i) % Region::pageBytes;
+    unsigned end = region ? std::min<uint64_t>(bytes, i + rest) : bytes;
+    for (; i < end; ++i)
+      if (!function(*cells++, i))
+        return false;
+  }
+  return true;
+}
+
 /// The memory accesses of the lanes of a warp in one instruction. Functions
 /// that return bool return false after they have reported a fault.
 class LaneAccess {

@@ -15,9 +15,11 @@
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace posenc::ptx {
@@ -32,7 +34,12 @@ enum class Access : uint8_t { ReadOnly, ReadWrite, WriteOnly };
 struct ShadowCell {
   uint32_t writer = 0, writeTick = 0;
   uint32_t reader = 0, readTick = 0, readBlock = 0;
+
+  bool operator==(const ShadowCell &other) const {
+    return std::memcmp(this, &other, sizeof(*this)) == 0;
+  }
 };
+static_assert(std::has_unique_object_representations_v<ShadowCell>);
 
 /// An allocation: a buffer, or a variable of a module.
 class Region {

@@ -38,18 +38,25 @@ bool Warp::commitRead(uint32_t reg, LaneMask mask) {
     unsigned number = __builtin_ctz(mask);
     const PendingRead::Lane &lane = read.lanes[number];
     ShadowAccess access(*this, number, /*isStrong=*/false, lane.tick);
-    for (unsigned i = 0; i < read.bytes; ++i) {
-      ShadowCell &cell = getCell(*this, lane.region, lane.offset + i);
-      if (((read.raced >> number) & 1) || access.isRacing(cell)) {
-        fault(FaultKind::Race, number, *read.instruction,
-              (lane.region ? "byte " + utostr(lane.offset + i) + " of '" +
-                                 lane.region->name + "'"
-                           : "shared byte " + utostr(lane.offset + i)) +
-                  ": " + describeRace(*this, cell, /*isStore=*/false));
-        return false;
-      }
-      access.read(cell);
-    }
+    ShadowRun run;
+    bool isOrdered = forCells(
+        *this, lane.region, lane.offset, read.bytes,
+        [&](ShadowCell &cell, unsigned i) {
+          return run.update(cell, [&](ShadowCell &cell) {
+            if (((read.raced >> number) & 1) || access.isRacing(cell)) {
+              fault(FaultKind::Race, number, *read.instruction,
+                    (lane.region ? "byte " + utostr(lane.offset + i) + " of '" +
+                                       lane.region->name + "'"
+                                 : "shared byte " + utostr(lane.offset + i)) +
+                        ": " + describeRace(*this, cell, /*isStore=*/false));
+              return false;
+            }
+            access.read(cell);
+            return true;
+          });
+        });
+    if (!isOrdered)
+      return false;
   }
   return true;
 }

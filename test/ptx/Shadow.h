@@ -149,6 +149,29 @@ inline bool ShadowAccess::write(ShadowCell &cell, bool isChange) const {
   return false;
 }
 
+/// Updates the cells of neighboring bytes. Most of them have the same history,
+/// so that what a cell becomes is what the cell before it became. Returns false
+/// as soon as `update` does.
+class ShadowRun {
+public:
+  template <typename F> bool update(ShadowCell &cell, F update) {
+    if (hasLast && cell == before) {
+      cell = after;
+      return true;
+    }
+    hasLast = true;
+    before = cell;
+    if (!update(cell))
+      return false;
+    after = cell;
+    return true;
+  }
+
+private:
+  bool hasLast = false;
+  ShadowCell before, after;
+};
+
 /// Describes the earlier access that conflicts with a load or store.
 std::string describeRace(const Warp &warp, const ShadowCell &cell,
                          bool isStore);
