@@ -186,6 +186,9 @@ FORMS = {
 }
 
 
+compiled_models = set()
+
+
 def check_model(name):
     config = {"model_type": name, "hidden_size": 256, "num_attention_heads": 4,
               "max_position_embeddings": 2048}
@@ -197,7 +200,11 @@ def check_model(name):
     elif name in ("qwen2_vl", "qwen2_5_vl", "glm4v"):
         config["rope_scaling"] = {"type": "default", "mrope_section": [8, 12, 12]}
     write("item.json", json.dumps(config))
-    run(["posenc-compile", "item.json", "-o", "item.o", "--opt-level=0"])
+    # Model types with the same functions have the same code.
+    module = run(["posenc-compile", "item.json", "-o", "-", "--emit=posenc"])
+    if module not in compiled_models:
+        compiled_models.add(module)
+        run(["posenc-compile", "item.json", "-o", "item.o", "--opt-level=0"])
 
 
 def gpu_command(text, target):
