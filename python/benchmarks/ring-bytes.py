@@ -110,7 +110,11 @@ def count_bytes(arguments) -> None:
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
             port = one.getsockname()[1]
-        torch.multiprocessing.spawn(work, (size, port, arguments), size)
+        # The server of processes imports PyTorch once.
+        context = torch.multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["torch.distributed", "posenc.torch"])
+        torch.multiprocessing.start_processes(work, (size, port, arguments), size,
+                                              start_method="forkserver")
 
 
 def write(bytes_sent: float) -> str:

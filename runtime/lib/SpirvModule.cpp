@@ -22,7 +22,7 @@ enum Opcode : uint32_t {
 };
 } // namespace
 
-static constexpr uint32_t magic = 0x07230203;
+static constexpr uint32_t spirvMagic = 0x07230203;
 static constexpr uint32_t headerWords = 5;
 static constexpr uint32_t executionModelGLCompute = 5;
 static constexpr uint32_t executionModeLocalSize = 17;
@@ -34,7 +34,7 @@ static constexpr uint32_t maxBound = 0x3fffff;
 bool SpirvModule::read(const uint32_t *words, size_t numWords,
                        std::string &error) {
   *this = {};
-  if (numWords < headerWords || words[0] != magic)
+  if (numWords < headerWords || words[0] != spirvMagic)
     return fail(
         error,
         "not SPIR-V: expected a header with the magic number 0x07230203");

@@ -12,13 +12,13 @@
 using namespace posenc::runtime;
 
 /// The longest name and the most arguments of a kernel.
-static constexpr uint32_t maxName = 4096, maxArguments = 4096;
+static constexpr uint32_t maxKernelName = 4096, maxArguments = 4096;
 
 namespace {
 /// Consumes words from the front of a sequence.
-class Reader {
+class WordReader {
 public:
-  Reader(const uint32_t *words, size_t count) : words(words), left(count) {}
+  WordReader(const uint32_t *words, size_t count) : words(words), left(count) {}
 
   /// Returns the next `count` words, or null if fewer are left.
   const uint32_t *take(uint64_t count) {
@@ -43,10 +43,10 @@ private:
 };
 } // namespace
 
-static bool readKernel(Reader &reader, VulkanCode &code) {
+static bool readKernel(WordReader &reader, VulkanCode &code) {
   const uint32_t *sizes = reader.take(2);
   std::string name, arguments;
-  if (!sizes || !reader.takeText(sizes[0], maxName, name) ||
+  if (!sizes || !reader.takeText(sizes[0], maxKernelName, name) ||
       !reader.takeText(sizes[1], maxArguments, arguments))
     return false;
   // Names are part of error texts and are passed to the driver.
@@ -61,7 +61,7 @@ static bool readKernel(Reader &reader, VulkanCode &code) {
 bool VulkanCode::read(const uint32_t *words, size_t numWords,
                       std::string &error) {
   error = "the kernels for Vulkan are ";
-  Reader reader(words, numWords);
+  WordReader reader(words, numWords);
   const uint32_t *head = reader.take(kVulkanHeaderWords);
   if (!head || head[0] != kVulkanMagic) {
     error += "damaged: expected the magic number 'PSNV'";
