@@ -8,10 +8,12 @@
 # ===----------------------------------------------------------------------===#
 """Runs the functions of a module on the CPU and on a device:
 
-    compare-devices.py POSENC_RUN MODULE.mlir CPU.so DEVICE.so DRIVER_DIR DEVICE
+    compare-devices.py [--in-turn] POSENC_RUN MODULE.mlir CPU.so DEVICE.so DRIVER_DIR
+        DEVICE
 
-with inputs of two sizes each, and compares the hashes of their results. The
-libraries are compiled from the module. DRIVER_DIR contains the device's driver.
+with inputs of two sizes each, or with --in-turn of the first and the second size in
+turn, and compares the hashes of their results. The libraries are compiled from the
+module. DRIVER_DIR contains the device's driver.
 """
 
 import os
@@ -44,13 +46,14 @@ def make_inputs(signature, sizes):
 
 
 def main():
-    program, module, on_cpu, on_device, drivers, device = sys.argv[1:]
+    in_turn = sys.argv[1] == "--in-turn"
+    program, module, on_cpu, on_device, drivers, device = sys.argv[1 + in_turn:]
     with open(module, encoding="utf-8") as file:
         functions = re.findall(r"func\.func @(\w+)\((.*?)\) ->", file.read())
     files = {"cpu": on_cpu, device: on_device}
     equal = 0
-    for name, signature in functions:
-        for sizes in SIZES:
+    for number, (name, signature) in enumerate(functions):
+        for sizes in [SIZES[number % 2]] if in_turn else SIZES:
             hashes = []
             for on in ["cpu", device]:
                 result = subprocess.run(
