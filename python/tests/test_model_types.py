@@ -12,7 +12,9 @@ and the heads of its attention those of each layer of the model."""
 import dataclasses
 import functools
 import json
+import pathlib
 import re
+import tempfile
 
 import numpy as np
 import pytest
@@ -31,6 +33,9 @@ pytestmark = [
                        reason="the default configs are those of transformers 5.24"),
 ]
 TYPES = models.list_known_types() if models.find_compiler() else []
+# Runs all tests of a type one after the other, in one process of pytest-xdist: a model is
+# made once.
+FOR_EACH_TYPE = pytest.mark.parametrize("model_type", TYPES, scope="module")
 
 # Small positions, where the rounding of transformers' f32 is small, and a larger one.
 POSITIONS = np.array([[1, 0, 2, 7, 31, 997], [1, 5, 0, 3, 12, 500], [1, 2, 9, 0, 30, 77]])
@@ -123,7 +128,9 @@ def check_rotations(model, module: str, rope: str) -> bool:
     rotary = models.make_rotary(model)
     _, functions = models.split_functions(module, "sincos")
     assert functions
-    is_interleaved = re.search(r"posenc\.rope\b.* interleaved\b", rope)
+    _, ropes = models.split_functions(rope, "rope")
+    is_interleaved = any(re.search(r"posenc\.rope\b.* interleaved\b", one.text)
+                         for one in ropes)
     pairing = "interleaved" if is_interleaved else "half"
     checked = [check_rotation(model, rotary, module, function, pairing)
                for function in functions]
@@ -208,17 +215,43 @@ UNPAIRED: set[str] = set()
 # Default configs
 # ===----------------------------------------------------------------------===#
 
-@functools.cache
+FAMILIES = ("sincos", "rope", "attention")
+
+
+# Models are large, and the tests of one type follow each other.
+@functools.lru_cache(maxsize=2)
 def make_model(model_type: str):
     return models.make_model(models.make_config(model_type).get_text_config())
 
 
-@pytest.fixture(name="path")
-def fixture_path(model_type, tmp_path):
-    """The default config of a model type as transformers saves it."""
-    path = tmp_path / f"{model_type}.json"
-    models.make_config(model_type).to_json_file(path)
-    return path
+@functools.lru_cache(maxsize=2)
+def emit_default(model_type: str) -> dict[str, str | models.NotComparable]:
+    """Returns the module with each family of functions for the default config of a type as
+    transformers saves it, or why there is none. The compiler's start is most of its time,
+    so one process emits all families, if the config has them all."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, f"{model_type}.json")
+        models.make_config(model_type).to_json_file(path)
+        try:
+            return dict.fromkeys(FAMILIES, models.emit(path, ",".join(FAMILIES)))
+        except models.NotComparable:
+            pass
+        modules: dict[str, str | models.NotComparable] = {}
+        for families in (("sincos", "rope"), ("attention",)):
+            try:
+                module = models.emit(path, ",".join(families))
+            except models.NotComparable as error:
+                module = error
+            modules.update(dict.fromkeys(families, module))
+        return modules
+
+
+def emit(model_type: str, family: str) -> str:
+    """Returns a module with the functions of a family for a default config."""
+    module = emit_default(model_type)[family]
+    if isinstance(module, models.NotComparable):
+        raise models.NotComparable(str(module))
+    return module
 
 
 def compare(check, model_type: str, reasons: dict[str, str]):
@@ -233,10 +266,10 @@ def compare(check, model_type: str, reasons: dict[str, str]):
         assert model_type not in reasons, "remove it from the list"
 
 
-@pytest.mark.parametrize("model_type", TYPES)
-def test_rotation(model_type, path):
+@FOR_EACH_TYPE
+def test_rotation(model_type):
     def check():
-        module, rope = (models.emit(path, kernels) for kernels in ("sincos", "rope"))
+        module, rope = (emit(model_type, family) for family in ("sincos", "rope"))
         is_paired = check_rotations(make_model(model_type), module, rope)
         assert is_paired == (model_type not in UNPAIRED)
 
@@ -248,7 +281,7 @@ def fixture_factor_types():
     return models.list_types_of_key("partial_rotary_factor")
 
 
-@pytest.mark.parametrize("model_type", TYPES)
+@FOR_EACH_TYPE
 def test_partial_factor(model_type, factor_types):
     """Types whose own code rotates whole heads have a warning for the factor. The channels
     of latent heads that rotate have a key of their own."""
@@ -265,7 +298,7 @@ def fixture_readings():
     return models.list_readings()
 
 
-@pytest.mark.parametrize("model_type", TYPES)
+@FOR_EACH_TYPE
 def test_read_keys(model_type, readings):
     """A key that the code of a type does not read has a warning."""
     try:
@@ -294,8 +327,8 @@ def test_read_keys(model_type, readings):
 OTHER_TABLES = {"granite_swa", "granitemoe_swa", "mistral4"}
 
 
-@pytest.mark.parametrize("model_type", TYPES)
-def test_changed_rotation(model_type, path):
+@FOR_EACH_TYPE
+def test_changed_rotation(model_type, tmp_path):
     """A scaling has the effect that it has in the model, or a diagnostic."""
     if model_type in OTHER_TABLES:
         pytest.skip("the tables are not those of the attention")
@@ -303,10 +336,10 @@ def test_changed_rotation(model_type, path):
     if models.CONFIG_MAPPING[model_type] is not type(config):
         pytest.skip("a nested config has a type of its own")
     try:
-        rope = models.emit(path, "rope")
+        rope = emit(model_type, "rope")
     except models.NotComparable as error:
         pytest.skip(str(error))
-    compared = 0
+    compared, path = 0, tmp_path / f"{model_type}.json"
     for key in ("rope_scaling", "rope_parameters"):
         members = models.change_config(config, key)
         path.write_text(json.dumps(members))
@@ -326,10 +359,10 @@ def test_changed_rotation(model_type, path):
         pytest.skip("no scaling is accepted here and there without a warning")
 
 
-@pytest.mark.parametrize("model_type", TYPES)
-def test_attention(model_type, path):
+@FOR_EACH_TYPE
+def test_attention(model_type):
     def check():
-        check_attention(make_model(model_type), models.emit(path, "attention"))
+        check_attention(make_model(model_type), emit(model_type, "attention"))
 
     compare(check, model_type, NO_ATTENTION)
 
@@ -349,12 +382,10 @@ def test_numbers_of_types():
 # ===----------------------------------------------------------------------===#
 
 @pytest.fixture(name="modules", scope="module")
-def fixture_modules(tmp_path_factory):
+def fixture_modules():
     """The model of Gemma 3, whose layers differ, and its functions."""
-    path = tmp_path_factory.mktemp("gemma3") / "config.json"
-    models.make_config("gemma3_text").to_json_file(path)
-    return make_model("gemma3_text"), {kernels: models.emit(path, kernels)
-                                       for kernels in ("sincos", "rope", "attention")}
+    return make_model("gemma3_text"), {family: emit("gemma3_text", family)
+                                       for family in FAMILIES}
 
 
 @pytest.mark.parametrize("kernels, pattern, fault, message", [
