@@ -70,7 +70,7 @@ def run(*arguments, limit=None):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    return subprocess.run([program, *arguments], capture_output=True,
+    return subprocess.run([program, "--opt-level=0", *arguments], capture_output=True,
                           text=True, check=False,
                           preexec_fn=prepare if limit is not None else None)
 
