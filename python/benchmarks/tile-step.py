@@ -13,7 +13,10 @@ The scheduling model knows the ports of vector instructions. It does not know th
 TDPBF16PS occupies the tile unit for 16 cycles, nor that port 5 takes no FMA of 512
 bits meanwhile. So its cycles are a prediction to compare two codes by.
 
-    python python/benchmarks/tile-step.py [--dim=128] [--sinks] [--assembly=FILE --function=NAME...]
+    python python/benchmarks/tile-step.py [--dim=128] [--sinks] [--rows=16]
+        [--assembly=FILE --function=NAME...]
+
+With 16 rows, the step is that of decode.
 """
 
 import argparse
@@ -55,12 +58,12 @@ def count(block, word):
     return sum(word in line for line in block)
 
 
-def find_step(assembly):
-    """Returns the shortest block with products and exponentials of 32 rows."""
+def find_step(assembly, rows):
+    """Returns the shortest block with products and exponentials of so many rows."""
     steps = [
         block
         for _, block in get_blocks(assembly)
-        if count(block, "vreduceps") == 64 and count(block, "tdpbf16ps") > 0
+        if count(block, "vreduceps") == 2 * rows and count(block, "tdpbf16ps") > 0
     ]
     return min(steps, key=len)
 
@@ -77,6 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dim", type=int, default=128)
     parser.add_argument("--sinks", action="store_true")
+    parser.add_argument("--rows", type=int, default=32, choices=(16, 32))
     parser.add_argument("--compiler", default="posenc-compile")
     parser.add_argument("--mca", default="llvm-mca-22")
     parser.add_argument("--assembly", help="code of another compiler instead")
@@ -93,7 +97,7 @@ def main():
                 [options.compiler, source, "--target=sapphirerapids", "--emit=asm", "-o", target],
                 check=True,
             )
-            step = find_step(target.read_text())
+            step = find_step(target.read_text(), options.rows)
     cycles = predict(step, options.mca)
     products = count(step, "tdpbf16ps")
     print(

@@ -69,9 +69,9 @@
 // ORDER-NOT: mask.scalef
 // ORDER: amx.tile_mulf
 
-// REMARK: prefill kernel: 64 queries of 4 heads and 128 keys per tile, pipelined bf16 tiles
-func.func @causal(%q: memref<2x?x8x128xbf16>, %k: memref<2x?x2x128xbf16>, %v: memref<2x?x2x128xbf16>, %o: memref<2x?x8x128xbf16>) {
-  posenc.attention causal ins(%q, %k, %v : memref<2x?x8x128xbf16>, memref<2x?x2x128xbf16>, memref<2x?x2x128xbf16>) outs(%o : memref<2x?x8x128xbf16>)
+// REMARK: prefill kernel: 352 queries of 1 heads and 128 keys per tile, pipelined bf16 tiles
+func.func @causal(%q: memref<2x64x8x128xbf16>, %k: memref<2x?x2x128xbf16>, %v: memref<2x?x2x128xbf16>, %o: memref<2x64x8x128xbf16>) {
+  posenc.attention causal ins(%q, %k, %v : memref<2x64x8x128xbf16>, memref<2x?x2x128xbf16>, memref<2x?x2x128xbf16>) outs(%o : memref<2x64x8x128xbf16>)
   return
 }
 
@@ -86,8 +86,8 @@ func.func @causal(%q: memref<2x?x8x128xbf16>, %k: memref<2x?x2x128xbf16>, %v: me
 // CHECK-NOT: vector<16xindex>
 // CHECK: vector.reduction <or>
 // REMARK: pipelined bf16 tiles
-func.func @regions(%q: memref<2x?x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %o: memref<2x?x8x64xbf16>) {
-  posenc.attention ins(%q, %k, %v : memref<2x?x8x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) outs(%o : memref<2x?x8x64xbf16>)
+func.func @regions(%q: memref<2x64x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %o: memref<2x64x8x64xbf16>) {
+  posenc.attention ins(%q, %k, %v : memref<2x64x8x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) outs(%o : memref<2x64x8x64xbf16>)
   score(%s, %b, %h, %i, %j) {
     %t = math.tanh %s : f32
     posenc.yield %t : f32
@@ -141,5 +141,37 @@ func.func @bias(%q: memref<2x64x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memre
     %y = arith.addf %s, %bias : f32
     posenc.yield %y : f32
   }
+  return
+}
+
+// A few queries: the heads of a key head are rows of the same tiles of 16 rows, for 1
+// to 16 queries with the same code. The products of scores and of weighted values take
+// turns. A step prefetches keys. Two key heads have four KV splits, in chunks of 256
+// keys.
+// CHECK-LABEL: func.func @few
+// CHECK: scf.if
+// CHECK: arith.divui %{{.*}}, %c256
+// CHECK: arith.remui %{{.*}}, %c4
+// CHECK: memref.prefetch %{{.*}}locality<2>
+// CHECK: llvm.fence syncscope("singlethread") release
+// CHECK: amx.tile_zero
+// CHECK-COUNT-2: amx.tile_mulf
+// CHECK: amx.tile_load %{{.*}} into !amx.tile<16x16xf32>
+// CHECK-COUNT-14: amx.tile_mulf
+// CHECK-NOT: amx.tile_mulf
+// CHECK-COUNT-32: mask.scalef.ps.512
+// CHECK-NOT: mask.scalef
+// CHECK: vector.reduction <or>
+// REMARK: decode kernel for 1 to 16 queries: 4 query heads of 1 key heads per task, 64 keys per tile, up to 4 KV splits, pipelined bf16 tiles
+func.func @few(%q: memref<2x?x8x128xbf16>, %k: memref<2x?x2x128xbf16>, %v: memref<2x?x2x128xbf16>, %o: memref<2x?x8x128xbf16>) {
+  posenc.attention causal ins(%q, %k, %v : memref<2x?x8x128xbf16>, memref<2x?x2x128xbf16>, memref<2x?x2x128xbf16>) outs(%o : memref<2x?x8x128xbf16>)
+  return
+}
+
+// Where two heads share a key head, a single query has the other decode kernel.
+// REMARK: decode kernel for 1 to 1 queries: 4 query heads of 2 key heads per task, {{[0-9]+}} keys per tile, up to 8 KV splits{{$|"}}
+// REMARK: decode kernel for 2 to 16 queries: 2 query heads of 1 key heads per task, 128 keys per tile, up to 4 KV splits, pipelined bf16 tiles
+func.func @two_heads(%q: memref<2x?x4x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %o: memref<2x?x4x64xbf16>) {
+  posenc.attention causal ins(%q, %k, %v : memref<2x?x4x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) outs(%o : memref<2x?x4x64xbf16>)
   return
 }

@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -230,6 +231,41 @@ INSTANTIATE_TEST_SUITE_P(
                                    mlir::posenc::Stage::Vector,
                                    Products::BF16Tiles},
                                   kExactFaults)),
+    getAttentionFaultName);
+
+/// A few queries, whose heads are rows of the same tiles, and KV splits.
+AttentionCase getFewCase() {
+  AttentionCase c;
+  c.dtype = POSENC_BF16;
+  c.heads = 5, c.keyHeads = 1, c.dim = 32, c.valueDim = 64;
+  c.causal = c.lengths = c.sinks = c.logSums = c.alibi = true;
+  c.staticQueries = 5;
+  return c;
+}
+
+const Fault kFewFaults[] = {
+    control(),
+    {"HeadOfRow", op<arith::RemUIOp>(operand(1, constant(5))),
+     setOperand(1, 4)},
+    {"TokenOfRow", op<arith::DivUIOp>(operand(1, constant(5))),
+     setOperand(1, 6)},
+    {"KeysOfSeveralSplits",
+     cmpi(mlir::arith::CmpIPredicate::eq,
+          operand(0, op<arith::RemUIOp>(operand(1, constant(8))))),
+     setPredicate(mlir::arith::CmpIPredicate::uge)},
+    {"MergedIsFirst",
+     op<mlir::math::FmaOp>(
+         operand(2, op<arith::MulFOp>(operand(0, op<vector::LoadOp>())))),
+     forward(2)},
+};
+INSTANTIATE_TEST_SUITE_P(
+    BF16TileFewQueries, AttentionFaultTest,
+    testing::ValuesIn(withSubject({getFewCase(),
+                                   {1, 5, 600},
+                                   KeyValues::Finite,
+                                   mlir::posenc::Stage::Vector,
+                                   Products::BF16Tiles},
+                                  kFewFaults)),
     getAttentionFaultName);
 
 /// Whether the branch adds the products of values that are infinite or NaN.

@@ -447,6 +447,52 @@ runtime::Array slice(const runtime::Array &array, int64_t first,
   return part;
 }
 
+/// The bits of 16 queries with AMX are those of one, two or five of them, which
+/// see the keys up to their own. Keys are divided into KV splits.
+void expectSameBitsOfFew(const Kernel &kernel, const runtime::Array &q,
+                         const runtime::Array &k, const runtime::Array &v,
+                         const posenc_value *extra, int64_t fewest) {
+  constexpr int64_t queries = 16;
+  int64_t keys = k.shape()[1];
+  auto call = [&](int64_t first, int64_t count) {
+    runtime::Array some = slice(q, first, count);
+    int64_t seen = keys - queries + first + count;
+    runtime::Array someKeys = slice(k, 0, seen), someValues = slice(v, 0, seen);
+    std::vector<posenc_value> inputs{some.value(), someKeys.value(),
+                                     someValues.value()};
+    if (extra)
+      inputs.push_back(*extra);
+    return std::move(kernel.call("f", inputs)[0]);
+  };
+  runtime::Array all = call(0, queries);
+  for (int64_t count : {1, 2, 5})
+    for (int64_t first : {0, 3, 11})
+      if (count >= fewest)
+        expectSameBits(call(first, count), slice(all, first, count), "few");
+  // Control: other queries have other bits.
+  EXPECT_NE(std::memcmp(call(0, fewest).data(), slice(all, 1, fewest).data(),
+                        fewest * kDim),
+            0);
+}
+
+TEST(AttentionPropertiesTest, StackedTileStepsDoNotDependOnOtherRows) {
+  constexpr int64_t keys = 700;
+  for (auto [keyHeads, fewest] : {std::pair(1, 1), std::pair(2, 2)}) {
+    Text text;
+    text.dtype = POSENC_BF16, text.keyHeads = keyHeads;
+    text.flags = "causal scale = 3.0 window_left = 350";
+    text.arguments = ", %x: tensor<4xf32>";
+    text.groups = " sinks(%x : tensor<4xf32>)";
+    runtime::Array sink = makeRandom(POSENC_F32, {4}, 5);
+    posenc_value extra = sink.value();
+    expectSameBitsOfFew(Kernel(getModule(text), Route::BF16Tiles),
+                        makeRandom(POSENC_BF16, getShape(1, 16, kHeads), 1),
+                        makeRandom(POSENC_BF16, getShape(1, keys, keyHeads), 2),
+                        makeRandom(POSENC_BF16, getShape(1, keys, keyHeads), 3),
+                        &extra, fewest);
+  }
+}
+
 /// The bits of a query with AMX do not depend on the queries of its tile or on
 /// how queries are divided among calls, nor on keys that it does not see.
 TEST(AttentionPropertiesTest, TileStepsDoNotDependOnOtherRows) {

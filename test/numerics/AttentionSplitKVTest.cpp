@@ -67,6 +67,7 @@ std::vector<SplitKVCase> getAll() {
       {"SoftCap", getCase(POSENC_F32, 8, 2, 64, false), 2111},
       {"DynamicAlibi", getCase(POSENC_F32, 6, 1, 64, true), 2111, 3},
       {"DynamicEight", getCase(POSENC_BF16, 6, 2, 64, false), 2111, 8},
+      {"DynamicTiles", getCase(POSENC_BF16, 10, 2, 32, false), 1300, 3},
   };
   for (SplitKVCase &split : all) {
     bool isDynamic = std::strncmp(split.name, "Dynamic", 7) == 0;
@@ -81,6 +82,8 @@ std::vector<SplitKVCase> getAll() {
       split.c.sinks = split.c.logSums = true;
     split.c.softCap = std::strcmp(split.name, "SoftCap") == 0;
     split.c.alibi = std::strcmp(split.name, "DynamicAlibi") == 0;
+    if (std::strcmp(split.name, "DynamicTiles") == 0)
+      split.c.route = Route::BF16Tiles;
     if (std::strcmp(split.name, "Paged") == 0)
       split.c.form = Form::Paged;
     if (std::strcmp(split.name, "Rotated") == 0)
@@ -142,7 +145,7 @@ runtime::Array repeat(const runtime::Array &array, int64_t times) {
 
 TEST_P(AttentionSplitKVTest, ThreadsChangeNoBit) {
   const SplitKVCase &split = GetParam();
-  Kernel kernel(getModule(split.c));
+  Kernel kernel(getModule(split.c), split.c.route);
   int64_t queries = split.queries;
   AttentionData data(split.c, {1, queries, split.keys}, 11);
   std::vector<runtime::Array> alone = kernel.call("f", data.getInputs());

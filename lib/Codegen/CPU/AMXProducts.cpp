@@ -91,6 +91,65 @@ void mlir::posenc::emitTileProducts(ImplicitLocOpBuilder &builder,
                              sums[i][j]);
 }
 
+namespace {
+/// Emits the steps of products of 16 rows.
+class RowTileStream {
+public:
+  RowTileStream(ImplicitLocOpBuilder &builder, ArrayRef<TileProduct> products)
+      : builder(builder), products(products) {}
+
+  bool isDone() const { return products.empty(); }
+  /// Emits the products with one tile of `a`.
+  void emitStep();
+
+private:
+  Value load(amx::TileType type, const TileMatrix &matrix, int64_t row,
+             int64_t column) {
+    return amx::TileLoadOp::create(builder, type, matrix.memory,
+                                   matrix.getIndices(row, column));
+  }
+
+  ImplicitLocOpBuilder &builder;
+  ArrayRef<TileProduct> products;
+  Value sums[2];
+  int64_t step = 0;
+};
+} // namespace
+
+void RowTileStream::emitStep() {
+  auto sumType =
+      amx::TileType::get({kTileRows, kTileRows}, builder.getF32Type());
+  auto wordType =
+      amx::TileType::get({kTileRows, 2 * kTileRows}, builder.getBF16Type());
+  const TileProduct &product = products.front();
+  Value left = load(wordType, product.a, 0, step);
+  for (int64_t j = 0; j < 2; ++j) {
+    if (step == 0)
+      sums[j] = product.accumulates
+                    ? load(sumType, product.result, 0, j)
+                    : Value(amx::TileZeroOp::create(builder, sumType));
+    sums[j] = amx::TileMulFOp::create(
+        builder, sumType, left, load(wordType, product.b, step, j), sums[j]);
+  }
+  if (++step < product.depth)
+    return;
+  for (int64_t j = 0; j < 2; ++j)
+    amx::TileStoreOp::create(builder, product.result.memory,
+                             product.result.getIndices(0, j), sums[j]);
+  products = products.drop_front();
+  step = 0;
+}
+
+void mlir::posenc::emitRowTileProducts(ImplicitLocOpBuilder &builder,
+                                       ArrayRef<TileProduct> some,
+                                       ArrayRef<TileProduct> others) {
+  RowTileStream streams[] = {{builder, some}, {builder, others}};
+  while (!streams[0].isDone() || !streams[1].isDone())
+    for (RowTileStream &stream : streams)
+      if (!stream.isDone())
+        stream.emitStep();
+}
+
 void mlir::posenc::emitForCount(ImplicitLocOpBuilder &builder, Value count,
                                 int64_t most,
                                 function_ref<void(int64_t)> body) {

@@ -56,6 +56,19 @@ void emitTileProducts(ImplicitLocOpBuilder &builder, const TileMatrix &a,
                       int64_t depth, bool accumulates,
                       ProductElements elements = ProductElements::BF16Pairs);
 
+/// The arguments of a product of pairs of bf16.
+struct TileProduct {
+  TileMatrix a, b, result;
+  int64_t depth;
+  bool accumulates;
+};
+/// Emits products of 16 rows: those of one list, one after the other, in turns
+/// with those of the other list. A product of tiles takes 52 cycles and a new
+/// one starts every 16, so the two sums of 16 rows would wait for each other.
+void emitRowTileProducts(ImplicitLocOpBuilder &builder,
+                         ArrayRef<TileProduct> some,
+                         ArrayRef<TileProduct> others = {});
+
 /// Emits `body` for each count from 1 to `most`, of which the code for `count`
 /// runs. Values of tiles cannot be carried by a loop, so a loop over tiles of
 /// the depth is written out.

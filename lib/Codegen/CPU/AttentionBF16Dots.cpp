@@ -17,11 +17,10 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Whether the prefill kernel can multiply pairs of bf16.
+/// Whether kernels can multiply pairs of bf16.
 static bool hasBF16Pairs(AttentionOp op, const VectorTarget &target) {
   constexpr unsigned bytes = 64;
-  if (!target.hasBF16Dots || target.vectorBytes != bytes ||
-      isAlwaysDecode(op, target))
+  if (!target.hasBF16Dots || target.vectorBytes != bytes)
     return false;
   for (Value tensor : {op.getQuery(), op.getKey(), op.getValue()})
     if (!getElementTypeOrSelf(tensor.getType()).isBF16())
@@ -32,11 +31,12 @@ static bool hasBF16Pairs(AttentionOp op, const VectorTarget &target) {
 bool mlir::posenc::usesBF16Dots(AttentionOp op, const VectorTarget &target) {
   // Log-sum-exp outputs serve to merge results, so they are those of weights
   // that are not rounded to bf16.
-  return hasBF16Pairs(op, target) &&
+  return hasBF16Pairs(op, target) && !isAlwaysDecode(op, target) &&
          (!op.getLogSumInit() || usesTileSteps(op, target));
 }
 
-bool mlir::posenc::usesTileSteps(AttentionOp op, const VectorTarget &target) {
+/// Whether AMX can compute the products of a kernel.
+static bool canUseTiles(AttentionOp op, const VectorTarget &target) {
   constexpr int64_t columns = 16;
   int64_t valueDim =
       cast<ShapedType>(op.getValue().getType()).getShape().back();
@@ -46,6 +46,25 @@ bool mlir::posenc::usesTileSteps(AttentionOp op, const VectorTarget &target) {
                       !op.getQueryRotation() && !op.getKeyRotation();
   return target.hasBF16Tiles && hasBF16Pairs(op, target) &&
          valueDim % columns == 0 && (!op.getLogSumInit() || hasExactRows);
+}
+
+bool mlir::posenc::usesTileSteps(AttentionOp op, const VectorTarget &target) {
+  return canUseTiles(op, target) && !isAlwaysDecode(op, target);
+}
+
+bool mlir::posenc::usesStackedSteps(AttentionOp op, const VectorTarget &target,
+                                    DecodeRange range) {
+  // With fewer rows, the products of the other decode kernel take less time
+  // than reading the keys, and its weights are not rounded. A limit by the rows
+  // of a call would change the bits of a query with the number of the others.
+  constexpr int64_t minHeads = 4, minTokens = 2;
+  auto getHeads = [](Value tensor, unsigned dim) {
+    return cast<ShapedType>(tensor.getType()).getDimSize(dim);
+  };
+  int64_t groupSize = getHeads(op.getQuery(), op.getQueryHeadDim()) /
+                      getHeads(op.getKey(), op.getKeyHeadDim());
+  return canUseTiles(op, target) && getRelativeValues(op).empty() &&
+         (groupSize >= minHeads || range.min >= minTokens);
 }
 
 //===----------------------------------------------------------------------===//

@@ -83,13 +83,20 @@ mlir::posenc::getDecodeRanges(AttentionOp op, const VectorTarget &target) {
                       getNumHeads(op.getKey(), op.getKeyHeadDim());
   int64_t max = std::clamp<int64_t>(
       kMaxDecodeFloats / (groupSize * std::max(dim, valueDim)), 1, maxTokens);
+  auto isStacked = [&](int64_t first) {
+    return usesStackedSteps(op, target, {first, maxTokens});
+  };
   if (!ShapedType::isDynamic(tokens)) {
-    if (tokens == 0 || tokens > max)
+    if (tokens == 0 || tokens > (isStacked(tokens) ? maxTokens : max))
       return {};
     return {{tokens, tokens}};
   }
   if (hasKeysOfTokens(op))
     return {};
+  if (isStacked(1))
+    return {{1, maxTokens}};
+  if (isStacked(2))
+    return {{1, 1}, {2, maxTokens}};
   // A single token gets a kernel of its own, because its vectors hold queries
   // of other heads, unless both kernels would use the same lanes.
   if (static_cast<int64_t>(llvm::PowerOf2Ceil(groupSize)) == kSumLanes / 2 &&
@@ -124,6 +131,10 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
   int64_t groupSize = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
                       getNumHeads(op.getKey(), op.getKeyHeadDim());
   tiles.valueColumns = tiles.scoreRows;
+  if (range && usesStackedSteps(op, target, *range)) {
+    tiles.setStackedSteps(op, *range, groupSize, bytes);
+    return tiles;
+  }
   if (range) {
     tiles.setDecode(op, *range, groupSize, std::max(dim, valueDim));
     tiles.fitDecode(op, groupSize, bytes);
@@ -450,7 +461,8 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
       target(target),
       dim(cast<MemRefType>(op.getKey().getType()).getShape().back()),
       valueDim(cast<MemRefType>(op.getValue().getType()).getShape().back()),
-      hasBF16Dots(!range && usesBF16Dots(op, target)) {
+      hasBF16Dots(tiles.hasTileSteps() ||
+                  (!range && usesBF16Dots(op, target))) {
   scratch.reset();
   auto allocate = [&](ArrayRef<int64_t> shape) {
     return scratch.allocate(builder, op, shape);

@@ -94,6 +94,9 @@ struct AttentionTiles {
   int64_t getTokens() const { return queries / heads; }
   int64_t getQueryTilesPerHead() const { return getTokens() / getQueryTile(); }
   bool hasTileSteps() const { return blockSteps > 0; }
+  /// Whether the rows of a query tile are queries of all heads of a task, token
+  /// by token: the decode kernel with AMX.
+  bool areHeadsStacked() const { return hasTileSteps() && isDecode(); }
 
   /// The number of query positions of which the prefill and decode kernels of
   /// `op` have tables of cos and sin at the same time.
@@ -142,6 +145,9 @@ private:
   /// Chooses `blockSteps`, keys, heads and queries of pipelined steps.
   void setTileSteps(AttentionOp op, const VectorTarget &target,
                     int64_t groupSize, int64_t bytes);
+  /// The same for the decode kernel.
+  void setStackedSteps(AttentionOp op, DecodeRange range, int64_t groupSize,
+                       int64_t bytes);
   /// Chooses heads, queries and, unless it is set, keys of the prefill kernel,
   /// so that its buffers take at most `bytes`. `groupSize` is the number of
   /// query heads per key head.
@@ -205,14 +211,18 @@ private:
 ///   scores[2]     half of the rows, half of the keys
 ///   weights[2]    step, half of the rows
 ///   acc           query tile, 32 columns, half of the rows, of the columns
-/// and, for rows of a query tile: their offsets (query tile, row), 16 partial
-/// sums of rounded weights, and of exact ones where the kernel keeps these
-/// (query tile, row, rounded or exact, lane), the sums before the last step
-/// (row, rounded or exact, lane), the largest scores (row, lane), and factors
-/// (row). `logSums` (row) is null without log-sum-exp outputs.
+/// (with stacked heads, half of the rows is all of them) and, for rows of a
+/// query tile: their offsets (query tile, row), 16 partial sums of rounded
+/// weights, and of exact ones where the kernel keeps these (query tile, row,
+/// rounded or exact, lane), the sums before the last step (row, rounded or
+/// exact, lane), the largest scores (row, lane), and factors (row). `logSums`
+/// (row) is null without log-sum-exp outputs.
 struct TileStepBuffers {
   Value queries, keys, values, scores[2], weights[2], acc;
   Value offsets, sums, sumsBefore, largest, factors, logSums;
+  /// The merged state of KV splits (AttentionTileSplits.cpp): like `acc`, and
+  /// vectors of all rows (query tile, vector, row). Null without splits.
+  Value mergedAcc, mergedState;
 };
 
 /// The kernel being emitted: its op, target, tile sizes and buffers.
@@ -257,7 +267,7 @@ struct AttentionCode {
   /// The number of tasks for the heads of one sequence and tile of queries.
   int64_t getHeadTasks() const;
   int64_t getNumQueryTiles() const {
-    return tiles.queries / tiles.getQueryTile();
+    return llvm::divideCeil(tiles.queries, tiles.getQueryTile());
   }
   /// The words of a row of keys with AMX: whole tiles, of which the last may
   /// end with zeros.
@@ -298,6 +308,8 @@ struct AttentionBlock {
   /// The first token and its query position, and those of the last lane that
   /// holds a token.
   Value token, position, lastToken, lastPosition;
+  /// If heads are stacked: the head of the first row, counted from `queryHead`.
+  Value firstHead;
   /// The first key of the tile, and the range of rows in the tile that any
   /// query sees; `firstRow` is rounded down to a multiple of
   /// `tiles.scoreRows`.
@@ -523,6 +535,10 @@ void prefetchKeys(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                   const AttentionTask &task, Value queryTile, Value columns,
                   Value first, Value end);
 
+/// Prefetches a key and its value.
+void prefetchKey(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                 const AttentionTask &task, Value key);
+
 /// Fills `code.keys` only.
 void emitKeyRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                  const AttentionRows &rows, const AttentionTask &task,
@@ -539,6 +555,10 @@ bool usesBF16Dots(AttentionOp op, const VectorTarget &target);
 /// Whether AMX tiles compute the prefill kernel's products, in pipelined steps
 /// (AttentionTileSteps.h).
 bool usesTileSteps(AttentionOp op, const VectorTarget &target);
+/// Whether AMX tiles compute the products of a decode kernel, with the rows of
+/// all query heads of a key head stacked.
+bool usesStackedSteps(AttentionOp op, const VectorTarget &target,
+                      DecodeRange range);
 /// Returns the limit, in bytes, of the partial results of KV splits, a buffer
 /// that all tasks of the decode kernel share.
 int64_t getSharedBytes(AttentionOp op);

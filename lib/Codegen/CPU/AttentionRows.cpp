@@ -438,9 +438,10 @@ void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
 
 /// Prefetches part number `part` of a key and of its value, which are divided
 /// into `numParts` parts.
-static void prefetchKey(ImplicitLocOpBuilder &builder,
-                        const AttentionCode &code, const AttentionTask &task,
-                        Value key, Value part, int64_t numParts) {
+static void prefetchKeyPart(ImplicitLocOpBuilder &builder,
+                            const AttentionCode &code,
+                            const AttentionTask &task, Value key, Value part,
+                            int64_t numParts) {
   AttentionOp op = code.op;
   SmallVector<Value> at = getKeyIndices(builder, op, task, key);
   for (auto [tensor, dim] : {std::pair(op.getKey(), code.dim),
@@ -462,6 +463,13 @@ static void prefetchKey(ImplicitLocOpBuilder &builder,
                                  /*localityHint=*/2, /*isDataCache=*/true);
     }
   }
+}
+
+void mlir::posenc::prefetchKey(ImplicitLocOpBuilder &builder,
+                               const AttentionCode &code,
+                               const AttentionTask &task, Value key) {
+  prefetchKeyPart(builder, code, task, key, createIndex(builder, 0),
+                  /*numParts=*/1);
 }
 
 void mlir::posenc::prefetchKeys(ImplicitLocOpBuilder &builder,
@@ -492,9 +500,9 @@ void mlir::posenc::prefetchKeys(ImplicitLocOpBuilder &builder,
     OpBuilder::InsertionGuard guard(builder);
     if (!columns) {
       // The block table has pages for existing keys only.
-      prefetchKey(builder, code, task,
-                  minIndex(builder, addIndex(builder, end, -1), key),
-                  createIndex(builder, 0), numParts);
+      prefetchKeyPart(builder, code, task,
+                      minIndex(builder, addIndex(builder, end, -1), key),
+                      createIndex(builder, 0), numParts);
       continue;
     }
     // The last register tiles may have nothing to prefetch.
@@ -505,7 +513,8 @@ void mlir::posenc::prefetchKeys(ImplicitLocOpBuilder &builder,
         arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, key, limit),
         /*withElseRegion=*/false);
     builder.setInsertionPointToStart(isNext.thenBlock());
-    prefetchKey(builder, code, task, key,
-                builder.createOrFold<arith::RemUIOp>(part, parts), numParts);
+    prefetchKeyPart(builder, code, task, key,
+                    builder.createOrFold<arith::RemUIOp>(part, parts),
+                    numParts);
   }
 }

@@ -31,12 +31,22 @@ SmallVector<Value> mlir::posenc::getTileRow(ImplicitLocOpBuilder &builder,
   return at;
 }
 
-/// Returns the query position of a row. Rows after the last query have its
-/// position.
-static Value getPosition(ImplicitLocOpBuilder &builder, const TileStep &step,
-                         Value row) {
-  return minIndex(builder, addIndex(builder, step.block.position, row),
-                  step.block.lastPosition);
+RowQuery mlir::posenc::getRowQuery(ImplicitLocOpBuilder &builder,
+                                   const AttentionCode &code,
+                                   const AttentionBlock &block, Value row) {
+  RowQuery query{block.queryHead, row, nullptr};
+  if (block.firstHead) {
+    Value number = addIndex(builder, block.firstHead, row);
+    query.head = addIndex(builder, block.queryHead,
+                          remIndex(builder, number, code.tiles.heads));
+    query.token = divIndex(builder, number, code.tiles.heads);
+  }
+  query.position =
+      minIndex(builder, addIndex(builder, block.position, query.token),
+               block.lastPosition);
+  query.token = minIndex(builder, addIndex(builder, block.token, query.token),
+                         block.lastToken);
+  return query;
 }
 
 /// Emits an i1 vector: which of the keys from number `firstLane` of the step on
@@ -44,7 +54,8 @@ static Value getPosition(ImplicitLocOpBuilder &builder, const TileStep &step,
 static Value emitIsSeen(ImplicitLocOpBuilder &builder,
                         const AttentionCode &code, const TileStep &step,
                         Value row, int64_t firstLane) {
-  Value own = subIndex(builder, getPosition(builder, step, row), step.firstKey);
+  Value position = getRowQuery(builder, code, step.block, row).position;
+  Value own = subIndex(builder, position, step.firstKey);
   Value end = createRowLimit(builder, code,
                              subIndex(builder, step.numKeys, step.firstKey));
   ElementwiseBuilder b(builder, builder.getLoc(), end);
@@ -67,7 +78,8 @@ static Value emitIsSeen(ImplicitLocOpBuilder &builder,
 /// all these keys exist.
 static Value emitMaskElements(ImplicitLocOpBuilder &builder,
                               const AttentionCode &code, const TileStep &step,
-                              Value token, ArrayRef<Value> keys, bool exist) {
+                              const RowQuery &query, ArrayRef<Value> keys,
+                              bool exist) {
   AttentionOp op = code.op;
   Value mask = op.getMask();
   auto type = cast<MemRefType>(mask.getType());
@@ -78,10 +90,10 @@ static Value emitMaskElements(ImplicitLocOpBuilder &builder,
   if (!exist || !isContiguous)
     return loadMask(builder, code,
                     {{step.block.batch},
-                     {step.block.queryHead},
-                     {token},
+                     {query.head},
+                     {query.token},
                      SmallVector<Value>(keys)});
-  SmallVector<Value> at{step.block.batch, step.block.queryHead, token,
+  SmallVector<Value> at{step.block.batch, query.head, query.token,
                         keys.front()};
   for (auto [index, size] : llvm::zip_equal(at, type.getShape()))
     if (size == 1)
@@ -105,13 +117,11 @@ static Value applyToPairs(ImplicitLocOpBuilder &builder,
     Value key = addIndex(builder, step.firstKey, firstLane + lane);
     keys.push_back(step.isMasked ? minIndex(builder, last, key) : key);
   }
+  RowQuery query = getRowQuery(builder, code, step.block, row);
   Value mask;
-  if (op.getMask()) {
-    Value token = minIndex(builder, addIndex(builder, step.block.token, row),
-                           step.block.lastToken);
-    mask = emitMaskElements(builder, code, step, token, keys,
+  if (op.getMask())
+    mask = emitMaskElements(builder, code, step, query, keys,
                             /*exist=*/!step.isMasked);
-  }
   // The first value is that of the last row and the first key.
   Value number =
       subIndex(builder, createIndex(builder, kStepKeys - 1 + firstLane), row);
@@ -119,9 +129,8 @@ static Value applyToPairs(ImplicitLocOpBuilder &builder,
       builder, VectorType::get({code.tiles.lanes}, builder.getIndexType()),
       keys);
   return emitScore(builder, code,
-                   {step.block.batch, step.block.queryHead,
-                    getPosition(builder, step, row), key},
-                   score, mask, keep, /*appliesWhere=*/step.isMasked,
+                   {step.block.batch, query.head, query.position, key}, score,
+                   mask, keep, /*appliesWhere=*/step.isMasked,
                    loadRelativeValues(builder, code, number));
 }
 
@@ -186,12 +195,13 @@ void mlir::posenc::emitPairScores(ImplicitLocOpBuilder &builder,
                                   const TileStep &step) {
   emitStepRelativeValues(builder, code, step);
   Value none = createSplat(builder, code.getVectorType(), 0);
-  createLoop(builder, createIndex(builder, 0), createIndex(builder, kStepKeys),
-             1, [&](Value row) {
-               for (auto [half, score] : llvm::enumerate(
-                        emitExponents(builder, code, step, row, none)))
-                 storeVector(builder, score, step.scores,
-                             getTileRow(builder, {}, row,
-                                        Value(createIndex(builder, half))));
-             });
+  createLoop(
+      builder, createIndex(builder, 0),
+      createIndex(builder, code.tiles.getQueryTile()), 1, [&](Value row) {
+        for (auto [half, score] :
+             llvm::enumerate(emitExponents(builder, code, step, row, none)))
+          storeVector(
+              builder, score, step.scores,
+              getTileRow(builder, {}, row, Value(createIndex(builder, half))));
+      });
 }

@@ -36,25 +36,32 @@ void mlir::posenc::allocateTileSteps(AttentionCode &code,
   int64_t channels = getNumParts(code.dim),
           columns = getNumParts(code.valueDim);
   int64_t steps = tiles.keys / kStepKeys;
+  int64_t rows = tiles.getQueryTile(), halves = rows / kTileRows;
   TileStepBuffers &buffers = code.steps;
-  buffers.acc = allocateTiles({queryTiles, columns, 2, 2});
-  buffers.queries = allocateTiles({queryTiles, channels, 2});
+  buffers.acc = allocateTiles({queryTiles, columns, halves, 2});
+  buffers.queries = allocateTiles({queryTiles, channels, halves});
   buffers.keys = allocateTiles({steps, channels, 2});
   buffers.values =
       allocateTiles({steps / tiles.blockSteps, columns, tiles.blockSteps, 2});
   for (Value &weights : buffers.weights)
-    weights = allocateTiles({tiles.blockSteps, 2});
+    weights = allocateTiles({tiles.blockSteps, halves});
   for (Value &scores : buffers.scores)
-    scores = allocateTiles({2, 2});
+    scores = allocateTiles({halves, 2});
   int64_t numSums = code.hasExactSums() ? 2 : 1;
-  buffers.sums = allocate({queryTiles, kStepKeys, numSums, tiles.lanes});
-  buffers.sumsBefore = allocate({kStepKeys, numSums, tiles.lanes});
-  buffers.largest = allocate({kStepKeys, tiles.lanes});
-  buffers.offsets = allocate({queryTiles, kStepKeys});
-  buffers.factors = allocate({kStepKeys});
+  buffers.sums = allocate({queryTiles, rows, numSums, tiles.lanes});
+  buffers.sumsBefore = allocate({rows, numSums, tiles.lanes});
+  buffers.largest = allocate({rows, tiles.lanes});
+  buffers.offsets = allocate({queryTiles, rows});
+  buffers.factors = allocate({rows});
   AttentionOp op = code.op;
+  if (tiles.maxSplits > 1) {
+    buffers.mergedAcc = allocateTiles({queryTiles, columns, halves, 2});
+    buffers.mergedState = allocate({queryTiles, kTileStateVectors, rows});
+    code.partials = scratch.allocate(builder, op, getSharedBytes(op) / 4,
+                                     /*isShared=*/true);
+  }
   if (op.getLogSumInit())
-    buffers.logSums = allocate({kStepKeys});
+    buffers.logSums = allocate({rows});
   // The relative positions of the pairs of a step.
   if (int64_t count = getRelativeValues(op).size())
     code.relativeValues = allocate({count, 2 * kStepKeys});
@@ -134,14 +141,76 @@ static void fill(ImplicitLocOpBuilder &builder, Value memory, ValueRange at,
              });
 }
 
+AttentionBlock mlir::posenc::emitStackedBlock(ImplicitLocOpBuilder &builder,
+                                              const AttentionCode &code,
+                                              const AttentionTask &task,
+                                              Value number, Value &count) {
+  int64_t heads = code.tiles.heads, rows = code.tiles.getQueryTile();
+  Value first = mulIndex(builder, number, rows);
+  count = minIndex(
+      builder, createIndex(builder, rows),
+      subIndex(builder, mulIndex(builder, task.numTokens, heads), first));
+  Value token = divIndex(builder, first, heads);
+  Value last = divIndex(
+      builder, addIndex(builder, first, addIndex(builder, count, -1)), heads);
+  AttentionBlock block;
+  block.batch = task.batch;
+  block.queryStart = task.queryStart;
+  block.queryHead = task.queryHead;
+  block.queryTile = number;
+  block.firstHead = rows % heads == 0 ? createIndex(builder, 0)
+                                      : remIndex(builder, first, heads);
+  block.token = addIndex(builder, task.firstToken, token);
+  block.position = addIndex(builder, task.firstPosition, token);
+  block.lastToken = addIndex(builder, task.firstToken, last);
+  block.lastPosition = addIndex(builder, task.firstPosition, last);
+  return block;
+}
+
+/// Initializes the state of a query tile, and its queries with zeros.
+static void emitNoQueries(ImplicitLocOpBuilder &builder,
+                          const AttentionCode &code, Value queryTile) {
+  Value none = createSplat(builder, code.getVectorType(), 0);
+  fill(builder, code.steps.queries, queryTile, none);
+  fill(builder, code.steps.acc, queryTile, none);
+  fill(builder, code.steps.sums, queryTile, none);
+  fill(builder, code.steps.offsets, queryTile,
+       createSplat(builder, code.getVectorType(), getNoOffset()));
+}
+
+/// Copies the queries of a task with stacked heads.
+static void emitStackedQueries(ImplicitLocOpBuilder &builder,
+                               const AttentionCode &code,
+                               const AttentionRows &rows,
+                               const AttentionTask &task) {
+  Value zero = createIndex(builder, 0);
+  int64_t heads = code.tiles.heads, size = code.tiles.getQueryTile();
+  createLoop(builder, zero, task.numQueryTiles, 1,
+             [&](Value queryTile) { emitNoQueries(builder, code, queryTile); });
+  createLoop(builder, zero, task.numTokens, 1, [&](Value number) {
+    Value token = addIndex(builder, task.firstToken, number);
+    rows.prepareQuery(builder, task, token,
+                      addIndex(builder, task.firstPosition, number), number);
+    createLoop(builder, zero, createIndex(builder, heads), 1, [&](Value head) {
+      Value row = addIndex(builder, mulIndex(builder, number, heads), head);
+      emitQueryRow(
+          builder, code, rows,
+          getQueryIndices(builder, code.op, task.batch, task.queryStart,
+                          addIndex(builder, task.queryHead, head), token),
+          divIndex(builder, row, size), remIndex(builder, row, size), number);
+    });
+  });
+}
+
 void mlir::posenc::emitQueryTiles(ImplicitLocOpBuilder &builder,
                                   const AttentionCode &code,
                                   const AttentionRows &rows,
                                   const AttentionTask &task) {
   AttentionOp op = code.op;
   const AttentionTiles &tiles = code.tiles;
+  if (tiles.areHeadsStacked())
+    return emitStackedQueries(builder, code, rows, task);
   Value zero = createIndex(builder, 0);
-  Value none = createSplat(builder, code.getVectorType(), 0);
   Value heads = createIndex(builder, tiles.heads);
   Value slots = createIndex(builder, tiles.lanes);
   createLoop(builder, zero, task.numQueryTiles, 1, [&](Value number) {
@@ -154,12 +223,7 @@ void mlir::posenc::emitQueryTiles(ImplicitLocOpBuilder &builder,
                       number);
     };
     createLoop(builder, zero, heads, 1, [&](Value head) {
-      Value queryTile = getQueryTile(head);
-      fill(builder, code.steps.queries, queryTile, none);
-      fill(builder, code.steps.acc, queryTile, none);
-      fill(builder, code.steps.sums, queryTile, none);
-      fill(builder, code.steps.offsets, queryTile,
-           createSplat(builder, code.getVectorType(), getNoOffset()));
+      emitNoQueries(builder, code, getQueryTile(head));
     });
     createLoop(builder, zero, count, 1, [&](Value row) {
       Value slot = builder.createOrFold<arith::RemUIOp>(row, slots);
@@ -407,8 +471,8 @@ void mlir::posenc::emitUnsafeValues(ImplicitLocOpBuilder &builder,
   createLoop(builder, zero, count, 1, [&](Value key) {
     SmallVector<Value> at =
         getKeyIndices(builder, op, task, addIndex(builder, first, key));
-    createLoop(builder, zero, createIndex(builder, kStepKeys), 1,
-               [&](Value row) { addRow(key, at, row); });
+    createLoop(builder, zero, createIndex(builder, code.tiles.getQueryTile()),
+               1, [&](Value row) { addRow(key, at, row); });
   });
 }
 
@@ -416,15 +480,14 @@ void mlir::posenc::emitUnsafeValues(ImplicitLocOpBuilder &builder,
 // Results
 //===----------------------------------------------------------------------===//
 
-/// Returns sum number `number` of 16 rows from `firstRow` on.
-static Value emitTotals(ImplicitLocOpBuilder &builder,
-                        const AttentionCode &code, const AttentionBlock &block,
-                        Value firstRow, int64_t number) {
+Value mlir::posenc::emitRowSums(ImplicitLocOpBuilder &builder,
+                                const AttentionCode &code, Value queryTile,
+                                Value firstRow, int64_t number) {
   SmallVector<Value> sums;
   for (int64_t i = 0; i < kTileRows; ++i)
     sums.push_back(
         loadVector(builder, code.getVectorType(), code.steps.sums,
-                   {block.queryTile, addIndex(builder, firstRow, i),
+                   {queryTile, addIndex(builder, firstRow, i),
                     createIndex(builder, number), createIndex(builder, 0)}));
   sums = transpose(builder, sums);
   for (size_t count = sums.size(); count > 1; count /= 2)
@@ -439,23 +502,47 @@ void mlir::posenc::emitTileResults(ImplicitLocOpBuilder &builder,
   AttentionOp op = code.op;
   VectorType type = code.getVectorType();
   Value zero = createIndex(builder, 0);
-  Value sink;
-  if (Value sinks = op.getSinks())
-    sink = broadcast(
-        builder, type,
-        memref::LoadOp::create(builder, sinks, ValueRange{block.queryHead}));
-  for (int64_t half = 0; half < kStepKeys; half += kTileRows) {
+  auto loadSinks = [&](Value firstRow) -> Value {
+    auto load = [&](Value head) -> Value {
+      return memref::LoadOp::create(builder, op.getSinks(), ValueRange{head});
+    };
+    if (!code.tiles.areHeadsStacked())
+      return broadcast(builder, type, load(block.queryHead));
+    SmallVector<Value> sinks;
+    for (int64_t i = 0; i < kTileRows; ++i)
+      sinks.push_back(
+          load(getRowQuery(builder, code, block, addIndex(builder, firstRow, i))
+                   .head));
+    return vector::FromElementsOp::create(builder, type, sinks);
+  };
+  for (int64_t half = 0; half < code.tiles.getQueryTile(); half += kTileRows) {
     Value firstRow = createIndex(builder, half);
+    Value sink;
+    if (op.getSinks())
+      sink = loadSinks(firstRow);
     Base2Softmax b(builder, builder.getLoc(), type);
     // Accumulators are sums of products with rounded weights.
-    Value rounded = emitTotals(builder, code, block, firstRow, /*number=*/0);
+    auto loadMerged = [&](int64_t number) {
+      return loadVector(
+          builder, type, code.steps.mergedState,
+          {block.queryTile, createIndex(builder, number), firstRow});
+    };
+    bool isMerged = code.tiles.maxSplits > 1;
+    Value rounded = isMerged ? loadMerged(1)
+                             : emitRowSums(builder, code, block.queryTile,
+                                           firstRow, /*number=*/0);
     Value factor = emitQuotient(b, b.number(1), rounded);
     if (code.hasExactSums()) {
-      SoftmaxState state = getWeightState(
-          b,
-          loadVector(builder, type, code.steps.offsets,
-                     {block.queryTile, firstRow}),
-          emitTotals(builder, code, block, firstRow, /*number=*/1));
+      SoftmaxState state;
+      if (isMerged)
+        state = {loadMerged(0), loadMerged(2)};
+      else
+        state =
+            getWeightState(b,
+                           loadVector(builder, type, code.steps.offsets,
+                                      {block.queryTile, firstRow}),
+                           emitRowSums(builder, code, block.queryTile, firstRow,
+                                       /*number=*/1));
       if (sink) {
         SoftmaxState other = emitSinkState(b, sink);
         SoftmaxMerge merge = emitMerge(b, {state.max, other.max});
@@ -474,10 +561,11 @@ void mlir::posenc::emitTileResults(ImplicitLocOpBuilder &builder,
   Value output = op.getInits().front();
   Type element = getElementTypeOrSelf(output.getType());
   Value size = createIndex(builder, kTileRows);
+  Value acc = code.tiles.maxSplits > 1 ? code.steps.mergedAcc : code.steps.acc;
   createLoop(builder, zero, count, 1, [&](Value row) {
-    SmallVector<Value> at =
-        getQueryIndices(builder, op, block.batch, block.queryStart,
-                        block.queryHead, addIndex(builder, block.token, row));
+    RowQuery query = getRowQuery(builder, code, block, row);
+    SmallVector<Value> at = getQueryIndices(
+        builder, op, block.batch, block.queryStart, query.head, query.token);
     if (Value logSum = op.getLogSumInit())
       memref::StoreOp::create(
           builder, memref::LoadOp::create(builder, code.steps.logSums, row),
@@ -494,7 +582,7 @@ void mlir::posenc::emitTileResults(ImplicitLocOpBuilder &builder,
           builder.createOrFold<arith::RemUIOp>(row, size),
           zero};
       Value value = arith::MulFOp::create(
-          builder, loadVector(builder, type, code.steps.acc, from), factor);
+          builder, loadVector(builder, type, acc, from), factor);
       if (type.getElementType() != element)
         value = arith::TruncFOp::create(builder, type.clone(element), value);
       SmallVector<Value> to(at);

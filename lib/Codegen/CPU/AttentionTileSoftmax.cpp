@@ -74,13 +74,14 @@ emitOffsets(ImplicitLocOpBuilder &builder, const AttentionCode &code,
   Base2Softmax softmax(builder, builder.getLoc(), type);
   Value zero = createIndex(builder, 0);
   Value queryTile = step.block.queryTile;
-  createLoop(builder, zero, createIndex(builder, kStepKeys), 1, [&](Value row) {
+  int64_t rows = code.tiles.getQueryTile();
+  createLoop(builder, zero, createIndex(builder, rows), 1, [&](Value row) {
     SmallVector<Value> both =
         emitExponents(builder, code, step, row, softmax.number(0));
     storeVector(builder, softmax.max(both[0], both[1]), code.steps.largest,
                 {row, zero});
   });
-  for (int64_t half = 0; half < kStepKeys; half += kTileRows) {
+  for (int64_t half = 0; half < rows; half += kTileRows) {
     Value firstRow = createIndex(builder, half);
     SmallVector<Value> vectors;
     for (int64_t i = 0; i < kTileRows; ++i)
@@ -133,7 +134,8 @@ void mlir::posenc::emitRaise(ImplicitLocOpBuilder &builder,
       });
   Value endBefore = arith::SelectOp::create(
       builder, isSameTile, createIndex(builder, code.tiles.blockSteps), zero);
-  createLoop(builder, zero, createIndex(builder, kStepKeys), 1, [&](Value row) {
+  Value rows = createIndex(builder, code.tiles.getQueryTile());
+  createLoop(builder, zero, rows, 1, [&](Value row) {
     Value scalar = memref::LoadOp::create(builder, code.steps.factors, row);
     ElementwiseBuilder scalars = getMath(builder, scalar);
     Value isRaised = arith::CmpFOp::create(builder, arith::CmpFPredicate::ONE,

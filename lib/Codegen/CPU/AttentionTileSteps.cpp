@@ -83,6 +83,48 @@ void AttentionTiles::setTileSteps(AttentionOp op, const VectorTarget &target,
   }
 }
 
+void AttentionTiles::setStackedSteps(AttentionOp op, DecodeRange range,
+                                     int64_t groupSize, int64_t bytes) {
+  auto getDim = [](Value tensor) {
+    return cast<ShapedType>(tensor.getType()).getShape().back();
+  };
+  int64_t keyHeads =
+      cast<ShapedType>(op.getKey().getType()).getDimSize(op.getKeyHeadDim());
+  int64_t channels = getNumParts(getDim(op.getKey()));
+  int64_t columns = getNumParts(getDim(op.getValue()));
+  minTokens = range.min;
+  vectors = 1;
+  constexpr int64_t tile = 4 * kTileRows * kTileRows;
+  int64_t numSums = op.getSinks() || op.getLogSumInit() ? 2 : 1;
+  constexpr int64_t maxTasks = 8;
+  if (!op.hasRaggedQueries())
+    maxSplits = std::max<int64_t>(1, maxTasks / keyHeads);
+  // Two steps are enough: with more, LLVM computes addresses again and again.
+  blockSteps = columns % 2 == 0 ? 2 : 1;
+  // The packed keys and values stay in the L1 cache, and a tile does not begin
+  // long before a short window.
+  constexpr int64_t packedBytes = 32 << 10, shortWindow = 512;
+  keys = blockSteps * kStepKeys;
+  int64_t keyBytes = 4 * kTileRows * (channels + columns);
+  if (op.getWindowLeft().value_or(shortWindow) >= shortWindow)
+    while (keys < kChunkKeys && 2 * keys * keyBytes <= packedBytes)
+      keys *= 2;
+  auto getBytes = [&] {
+    int64_t queryTiles = llvm::divideCeil(heads * range.max, kTileRows);
+    int64_t accTiles = 2 * columns * (maxSplits > 1 ? 2 : 1);
+    return queryTiles * tile * (channels + accTiles + numSums + 1) +
+           keys * keyBytes + tile * (2 * blockSteps + 6 + numSums) +
+           4 * kTileRows * getRowSize(channels * kTileRows);
+  };
+  heads = groupSize;
+  while (getBytes() > bytes && maxSplits > 1)
+    maxSplits = 1;
+  for (int64_t count = groupSize - 1; count > 0 && getBytes() > bytes; --count)
+    if (groupSize % count == 0)
+      heads = count;
+  queries = heads * range.max;
+}
+
 //===----------------------------------------------------------------------===//
 // Tasks
 //===----------------------------------------------------------------------===//
@@ -103,28 +145,35 @@ public:
         blockSteps(code.tiles.blockSteps) {}
 
   Value getNumQueryTiles() {
-    return mulIndex(builder, task.numQueryTiles, code.tiles.heads);
+    return code.tiles.areHeadsStacked()
+               ? task.numQueryTiles
+               : mulIndex(builder, task.numQueryTiles, code.tiles.heads);
   }
   /// Returns query tile `number` of the task, heads first, and sets `count` to
   /// its number of tokens.
   AttentionBlock getBlock(Value number, Value &count);
   /// Emits all steps for the `count` keys from `firstKey` on. `isFirst` (i1):
   /// whether the task has no keys before; `isUnsafe` as in AttentionBlock.
+  /// The decode kernel prefetches `nextCount` keys from `nextKey` on.
   void emit(Value firstKey, Value count, Value isFirst, Value isUnsafe,
-            MaskBounds &bounds);
+            MaskBounds &bounds, Value nextKey, Value nextCount);
 
 private:
   StepRange getRange(const AttentionBlock &block);
+  int64_t getRows() const { return code.tiles.getQueryTile(); }
   /// Returns one of two buffers, the second if `number` is 1.
   Value choose(const Value (&buffers)[2], Value number) {
     Value isSecond =
         arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, number, zero);
     return arith::SelectOp::create(builder, isSecond, buffers[1], buffers[0]);
   }
-  void emitScores(Value queryTile, Value stepInTile, Value scores);
-  /// Emits the products of the weights and values of a block for columns number
-  /// `slot` of `blockSteps`.
-  void emitWeighted(Value weights, Value queryTile, Value block, Value slot);
+  TileProduct getScores(Value queryTile, Value stepInTile, Value scores);
+  /// Returns the products of the weights and values of a block for columns
+  /// number `slot` of `blockSteps`.
+  SmallVector<TileProduct> getWeighted(Value weights, Value queryTile,
+                                       Value block, Value slot);
+  void emitProducts(ArrayRef<TileProduct> some,
+                    ArrayRef<TileProduct> others = {});
   void emitWeightedFrom(Value weights, Value queryTile, Value block,
                         Value firstSlot);
   void emitStep(const TileStep &step, Value nextTile, Value nextStep,
@@ -142,6 +191,8 @@ private:
 
 AttentionBlock StepEmitter::getBlock(Value number, Value &count) {
   int64_t heads = code.tiles.heads;
+  if (code.tiles.areHeadsStacked())
+    return emitStackedBlock(builder, code, task, number, count);
   Value head = remIndex(builder, number, heads);
   Value tile = divIndex(builder, number, heads);
   return emitQueryBlock(builder, code, task, head, tile, count);
@@ -166,43 +217,57 @@ StepRange StepEmitter::getRange(const AttentionBlock &block) {
   return range;
 }
 
-void StepEmitter::emitScores(Value queryTile, Value stepInTile, Value scores) {
-  emitTileProducts(builder,
-                   getTilesOfBlock(builder, code.steps.queries, queryTile,
-                                   /*isRowMajor=*/false),
-                   getTilesOfBlock(builder, code.steps.keys, stepInTile,
-                                   /*isRowMajor=*/true),
-                   getTilesOfBlock(builder, scores, {}, /*isRowMajor=*/true),
-                   getNumParts(code.dim), /*accumulates=*/false);
+TileProduct StepEmitter::getScores(Value queryTile, Value stepInTile,
+                                   Value scores) {
+  return {getTilesOfBlock(builder, code.steps.queries, queryTile,
+                          /*isRowMajor=*/false),
+          getTilesOfBlock(builder, code.steps.keys, stepInTile,
+                          /*isRowMajor=*/true),
+          getTilesOfBlock(builder, scores, {}, /*isRowMajor=*/true),
+          getNumParts(code.dim), /*accumulates=*/false};
 }
 
-void StepEmitter::emitWeighted(Value weights, Value queryTile, Value block,
-                               Value slot) {
+SmallVector<TileProduct> StepEmitter::getWeighted(Value weights,
+                                                  Value queryTile, Value block,
+                                                  Value slot) {
+  SmallVector<TileProduct> products;
   int64_t parts = getNumParts(code.valueDim) / blockSteps;
   for (int64_t i = 0; i < parts; ++i) {
     Value part = addIndex(builder, mulIndex(builder, slot, parts), i);
-    emitTileProducts(
-        builder, getTilesOfBlock(builder, weights, {}, /*isRowMajor=*/false),
-        getTilesOfBlock(builder, code.steps.values, {block, part},
-                        /*isRowMajor=*/true),
-        getTilesOfBlock(builder, code.steps.acc, {queryTile, part},
-                        /*isRowMajor=*/true),
-        blockSteps, /*accumulates=*/true);
+    products.push_back(
+        {getTilesOfBlock(builder, weights, {}, /*isRowMajor=*/false),
+         getTilesOfBlock(builder, code.steps.values, {block, part},
+                         /*isRowMajor=*/true),
+         getTilesOfBlock(builder, code.steps.acc, {queryTile, part},
+                         /*isRowMajor=*/true),
+         blockSteps, /*accumulates=*/true});
   }
+  return products;
+}
+
+void StepEmitter::emitProducts(ArrayRef<TileProduct> some,
+                               ArrayRef<TileProduct> others) {
+  if (code.tiles.getQueryTile() == kTileRows)
+    return emitRowTileProducts(builder, some, others);
+  for (ArrayRef<TileProduct> list : {some, others})
+    for (const TileProduct &product : list)
+      emitTileProducts(builder, product.a, product.b, product.result,
+                       product.depth, product.accumulates);
 }
 
 void StepEmitter::emitWeightedFrom(Value weights, Value queryTile, Value block,
                                    Value firstSlot) {
-  createLoop(
-      builder, firstSlot, createIndex(builder, blockSteps), 1,
-      [&](Value slot) { emitWeighted(weights, queryTile, block, slot); });
+  createLoop(builder, firstSlot, createIndex(builder, blockSteps), 1,
+             [&](Value slot) {
+               emitProducts(getWeighted(weights, queryTile, block, slot));
+             });
 }
 
 void StepEmitter::emitNoWeights(Value weights, Value from) {
   Value none = createSplat(builder, code.getVectorType(), 0);
   createLoop(builder, from, createIndex(builder, blockSteps), 1,
              [&](Value slot) {
-               for (int64_t row = 0; row < kStepKeys; ++row)
+               for (int64_t row = 0; row < getRows(); ++row)
                  storeVector(builder, none, weights,
                              {slot, createIndex(builder, row / kTileRows),
                               createIndex(builder, row % kTileRows), zero});
@@ -260,12 +325,13 @@ void StepEmitter::emitStep(const TileStep &step, Value nextTile, Value nextStep,
     inner.scores = distinct.getResult(0);
     inner.weights = distinct.getResult(2);
     inner.isMasked = isMasked;
-    emitScores(nextTile, nextStep, distinct.getResult(1));
-    emitWeighted(distinct.getResult(3), tileBefore, blockBefore, step.slot);
+    emitProducts(
+        getScores(nextTile, nextStep, distinct.getResult(1)),
+        getWeighted(distinct.getResult(3), tileBefore, blockBefore, step.slot));
     Value bits = arith::ConstantOp::create(
         builder,
         builder.getZeroAttr(code.getVectorType().clone(builder.getI32Type())));
-    for (int64_t row = 0; row < kStepKeys; ++row)
+    for (int64_t row = 0; row < getRows(); ++row)
       bits =
           emitWeightItem(builder, code, inner, createIndex(builder, row), bits);
     return bits;
@@ -307,7 +373,7 @@ void StepEmitter::emitStep(const TileStep &step, Value nextTile, Value nextStep,
 }
 
 void StepEmitter::emit(Value first, Value count, Value isFirst, Value isUnsafe,
-                       MaskBounds &bounds) {
+                       MaskBounds &bounds, Value nextKey, Value nextCount) {
   firstKey = first;
   keyCount = count;
   Value one = createIndex(builder, 1);
@@ -318,9 +384,14 @@ void StepEmitter::emit(Value first, Value count, Value isFirst, Value isUnsafe,
     return mulIndex(builder, range.firstBlock, blockSteps);
   };
   Value unused;
+  // Each step prefetches as many keys of the next tile. A burst would wait for
+  // the miss buffers of the cache.
+  int64_t stepsOfTile = code.tiles.keys / kStepKeys;
+  Value perStep = builder.createOrFold<arith::CeilDivUIOp>(
+      createIndex(builder, kStepKeys), numQueryTiles);
   AttentionBlock firstBlock = getBlock(zero, unused);
-  emitScores(firstBlock.queryTile, firstStep(getRange(firstBlock)),
-             code.steps.scores[0]);
+  emitProducts(getScores(firstBlock.queryTile, firstStep(getRange(firstBlock)),
+                         code.steps.scores[0]));
   // The block before the first one has no weights.
   emitNoWeights(code.steps.weights[1], zero);
   // Carried: the number of the buffer of scores, that of the weights of the
@@ -333,9 +404,12 @@ void StepEmitter::emit(Value first, Value count, Value isFirst, Value isUnsafe,
         minIndex(builder, lastTile, addIndex(builder, number, 1)), unused);
     Value nextFirst = firstStep(getRange(nextTile));
     TileMask part = bounds.emitPart(
-        builder, {block.batch, block.queryHead, block.queryHead, block.position,
-                  block.lastPosition, firstKey,
-                  addIndex(builder, firstKey, addIndex(builder, count, -1))});
+        builder,
+        {block.batch, block.queryHead,
+         addIndex(builder, block.queryHead,
+                  code.tiles.areHeadsStacked() ? code.tiles.heads - 1 : 0),
+         block.position, block.lastPosition, firstKey,
+         addIndex(builder, firstKey, addIndex(builder, count, -1))});
     Value start = firstStep(range);
     auto emitBlock = [&](Value blockNumber,
                          ValueRange outer) -> SmallVector<Value> {
@@ -364,6 +438,18 @@ void StepEmitter::emit(Value first, Value count, Value isFirst, Value isUnsafe,
             builder, isFirst,
             arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, number,
                                   start));
+        if (code.tiles.areHeadsStacked()) {
+          Value ordinal = addIndex(
+              builder, mulIndex(builder, block.queryTile, stepsOfTile), number);
+          Value from = builder.createOrFold<arith::MulIOp>(ordinal, perStep);
+          createLoop(
+              builder, from,
+              minIndex(builder, nextCount, addIndex(builder, from, perStep)), 1,
+              [&](Value row) {
+                prefetchKey(builder, code, task,
+                            addIndex(builder, nextKey, row));
+              });
+        }
         emitStep(step,
                  arith::SelectOp::create(builder, isSame, block.queryTile,
                                          nextTile.queryTile),
@@ -403,15 +489,51 @@ void mlir::posenc::emitTileStepsTask(ImplicitLocOpBuilder &builder,
                                      const AttentionRows &queryRows,
                                      const AttentionRows &keyRows,
                                      const AttentionTask &task, Value begin,
-                                     Value end) {
-  Value blockKeys = createIndex(builder, code.tiles.blockSteps * kStepKeys);
+                                     Value end, Value split) {
+  // In the decode kernel, tiles begin at multiples of their size, as chunks do.
+  bool isStacked = code.tiles.areHeadsStacked();
+  Value blockKeys = createIndex(
+      builder, isStacked ? code.tiles.keys : code.tiles.blockSteps * kStepKeys);
   begin = builder.createOrFold<arith::SubIOp>(
       begin, builder.createOrFold<arith::RemUIOp>(begin, blockKeys));
   emitQueryTiles(builder, code, queryRows, task);
   StepEmitter steps(builder, code, task);
   AttentionOp op = code.op;
   MaskBounds bounds(op.getWhere());
-  createLoop(builder, begin, end, code.tiles.keys, [&](Value firstKey) {
+  int64_t numSplits = code.tiles.maxSplits;
+  Value firstOfAll = begin;
+  if (split) {
+    // The chunk after that of `begin` by as many as the split is ahead.
+    Value chunk = divIndex(builder, begin, kChunkKeys);
+    Value ahead =
+        remIndex(builder,
+                 subIndex(builder, addIndex(builder, split, numSplits),
+                          remIndex(builder, chunk, numSplits)),
+                 numSplits);
+    Value other =
+        mulIndex(builder, addIndex(builder, chunk, ahead), kChunkKeys);
+    firstOfAll = maxIndex(builder, begin, other);
+  }
+  createLoop(builder, firstOfAll, end, code.tiles.keys, [&](Value firstKey) {
+    OpBuilder::InsertionGuard inSplit(builder);
+    Value nextKey = addIndex(builder, firstKey, code.tiles.keys);
+    if (split) {
+      auto isOfSplit = [&](Value key) -> Value {
+        Value owner =
+            remIndex(builder, divIndex(builder, key, kChunkKeys), numSplits);
+        return arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, owner,
+                                     split);
+      };
+      Value nextChunk =
+          addIndex(builder, nextKey, (numSplits - 1) * kChunkKeys);
+      nextKey = arith::SelectOp::create(builder, isOfSplit(nextKey), nextKey,
+                                        nextChunk);
+      auto branch = scf::IfOp::create(builder, isOfSplit(firstKey),
+                                      /*withElseRegion=*/false);
+      builder.setInsertionPointToStart(branch.thenBlock());
+    }
+    Value nextCount = minIndex(builder, createIndex(builder, code.tiles.keys),
+                               subIndex(builder, end, nextKey));
     Value count = minIndex(builder, createIndex(builder, code.tiles.keys),
                            subIndex(builder, end, firstKey));
     TileMask mask =
@@ -427,9 +549,11 @@ void mlir::posenc::emitTileStepsTask(ImplicitLocOpBuilder &builder,
     Value isUnsafe =
         emitKeyTiles(builder, code, keyRows, task, firstKey, count);
     Value isFirst = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
-                                          firstKey, begin);
-    steps.emit(firstKey, count, isFirst, isUnsafe, bounds);
+                                          firstKey, firstOfAll);
+    steps.emit(firstKey, count, isFirst, isUnsafe, bounds, nextKey, nextCount);
   });
+  if (split)
+    return;
   createLoop(builder, createIndex(builder, 0), steps.getNumQueryTiles(), 1,
              [&](Value number) {
                Value count;

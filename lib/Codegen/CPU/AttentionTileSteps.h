@@ -11,7 +11,8 @@
 // (B), results are weights (A) times values (B), so tiles of results have a row
 // for each query and nothing is transposed for a query.
 //
-//   query tile  32 queries of one head
+//   query tile  32 queries of one head; in the decode kernel, 16 pairs of a
+//               token and a head of those that share a key head
 //   step        32 keys: a 32 x 32 block of scores
 //   block       `blockSteps` steps, whose weights are kept
 //
@@ -60,6 +61,14 @@ namespace mlir::posenc {
 /// Keys and queries of a step.
 constexpr int64_t kStepKeys = 2 * kTileRows;
 
+/// Keys of a part of a KV split: a multiple of those of a tile of keys in the
+/// decode kernel.
+constexpr int64_t kChunkKeys = 256;
+
+/// Vectors of the state of a query tile in a KV split: the running max, and the
+/// sums of rounded and of exact weights.
+constexpr int64_t kTileStateVectors = 3;
+
 /// Tiles of 32 channels or columns.
 inline int64_t getNumParts(int64_t dim) {
   return llvm::divideCeil(dim, kStepKeys);
@@ -92,6 +101,13 @@ struct TileStep {
 // Scores (AttentionTileMasks.cpp)
 //===----------------------------------------------------------------------===//
 
+/// The query of a row of a query tile. Rows after the last query have its
+/// position and token.
+struct RowQuery {
+  Value head, token, position;
+};
+RowQuery getRowQuery(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                     const AttentionBlock &block, Value row);
 /// Returns the indices of row `row` of 32 in a buffer whose last dimensions are
 /// the half of the rows, some more, and the row: those before `middle`, the
 /// half, `middle`, the row in its half, and 0.
@@ -131,6 +147,12 @@ void emitRaise(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 // Memory (AttentionTilePacking.cpp)
 //===----------------------------------------------------------------------===//
 
+/// Returns query tile `number` of a task with stacked heads, and sets `count`
+/// to the number of its rows.
+AttentionBlock emitStackedBlock(ImplicitLocOpBuilder &builder,
+                                const AttentionCode &code,
+                                const AttentionTask &task, Value number,
+                                Value &count);
 /// Copies the queries of a task to tiles, and initializes the state of its
 /// query tiles.
 void emitQueryTiles(ImplicitLocOpBuilder &builder, const AttentionCode &code,
@@ -146,7 +168,11 @@ Value emitKeyTiles(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 void emitUnsafeValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                       const AttentionTask &task, Value queryTile, Value weights,
                       Value first, Value count);
-/// Writes the output of the first `count` tokens of a query tile.
+/// Returns sum number `number` of the 16 rows from `firstRow` on.
+Value emitRowSums(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                  Value queryTile, Value firstRow, int64_t number);
+/// Writes the output of the first `count` rows of a query tile, from the merged
+/// state if there are KV splits.
 void emitTileResults(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                      const AttentionBlock &block, Value count);
 
@@ -154,11 +180,33 @@ void emitTileResults(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 // Steps (AttentionTileSteps.cpp)
 //===----------------------------------------------------------------------===//
 
-/// Emits a task for the keys in [begin, end).
+/// Emits a task for the keys in [begin, end), or for those of them that belong
+/// to `split` unless it is null. It then writes no output.
 void emitTileStepsTask(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                        const AttentionRows &queryRows,
                        const AttentionRows &keyRows, const AttentionTask &task,
-                       Value begin, Value end);
+                       Value begin, Value end, Value split = nullptr);
+
+//===----------------------------------------------------------------------===//
+// KV splits (AttentionTileSplits.cpp)
+//===----------------------------------------------------------------------===//
+
+/// Emits the number of tasks among which the KV splits of a head are divided: as
+/// many as there are splits, or 1 if `partials` is too small for the batch.
+Value emitNumTileSplitTasks(ImplicitLocOpBuilder &builder,
+                            const AttentionCode &code, Value numTokens,
+                            Value numQueryTiles);
+/// Emits the decode kernel's task number `splitTask` of `numSplitTasks`; both
+/// are null without KV splits. It writes the output if there is one such task,
+/// else the states of its splits.
+void emitTileDecode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                    const AttentionRows &queryRows,
+                    const AttentionRows &keyRows, const AttentionTask &task,
+                    Value begin, Value end, Value splitTask,
+                    Value numSplitTasks);
+/// Emits the merge of the states of all KV splits into the output.
+void emitTileMerge(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                   const AttentionTask &task);
 
 } // namespace mlir::posenc
 

@@ -163,6 +163,16 @@ static Value emitTaskTokens(ImplicitLocOpBuilder &builder,
                   mulIndex(builder, maxIndex(builder, one, size), step));
 }
 
+/// Emits the number of query tiles of a task: of each head, or of all of them
+/// if they are stacked.
+static Value emitNumQueryTiles(ImplicitLocOpBuilder &builder,
+                               const AttentionTiles &tiles, Value tokens) {
+  if (tiles.areHeadsStacked())
+    tokens = mulIndex(builder, tokens, tiles.heads);
+  return builder.createOrFold<arith::CeilDivSIOp>(
+      tokens, createIndex(builder, tiles.getQueryTile()));
+}
+
 /// Emits the indices of the task at an iteration over sequences, query heads
 /// and tiles of `step` tokens; over the tiles of all sequences if queries are
 /// ragged.
@@ -188,8 +198,7 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
       emitSequence(builder, op, batch, tokens);
   task.numTokens = minIndex(
       builder, step, subIndex(builder, task.numQueries, task.firstToken));
-  task.numQueryTiles = builder.createOrFold<arith::CeilDivSIOp>(
-      task.numTokens, createIndex(builder, tiles.getQueryTile()));
+  task.numQueryTiles = emitNumQueryTiles(builder, tiles, task.numTokens);
   task.firstPosition = task.emitPosition(builder, op, task.firstToken);
   return task;
 }
@@ -244,12 +253,29 @@ static void emitMerges(ImplicitLocOpBuilder &builder,
                  [&](Value heads) {
                    AttentionTask task =
                        emitTask(builder, code, {sequence, heads, zero}, step);
+                   if (code.tiles.hasTileSteps())
+                     return emitTileMerge(builder, code, task);
                    auto [begin, end] = emitKeyRange(builder, code.op, task);
                    emitMerge(builder, code, task, begin, end);
                  });
     });
   }
   scf::YieldOp::create(builder);
+}
+
+/// Emits a task of a decode kernel for the sequence and the heads of `task`.
+static void emitDecodeTask(ImplicitLocOpBuilder &builder,
+                           const DecodeVariant &variant,
+                           const AttentionRows &queryRows,
+                           const AttentionRows &keyRows,
+                           const AttentionTask &task, Value splitTask) {
+  const AttentionCode &code = variant.code;
+  auto [begin, end] = emitKeyRange(builder, code.op, task);
+  if (code.tiles.hasTileSteps())
+    return emitTileDecode(builder, code, queryRows, keyRows, task, begin, end,
+                          splitTask, variant.numSplitTasks);
+  emitDecode(builder, code, queryRows, keyRows, task, begin, end, splitTask,
+             variant.numSplitTasks);
 }
 
 /// Emits a task of a decode kernel.
@@ -262,9 +288,7 @@ static void emitDecodeTask(ImplicitLocOpBuilder &builder,
   Value splitTask = std::exchange(at[2], createIndex(builder, 0));
   AttentionTask task =
       emitTask(builder, code, at, createIndex(builder, code.tiles.getTokens()));
-  auto [begin, end] = emitKeyRange(builder, code.op, task);
-  emitDecode(builder, code, queryRows, keyRows, task, begin, end, splitTask,
-             variant.numSplitTasks);
+  emitDecodeTask(builder, variant, queryRows, keyRows, task, splitTask);
 }
 
 /// Emits a task of the prefill kernel.
@@ -370,13 +394,13 @@ static void emitRaggedTask(ImplicitLocOpBuilder &builder,
                               isMine(indices[1]), isMine(indices[2]))));
     AttentionTask all = task;
     all.numTokens = task.numQueries;
+    all.numQueryTiles = emitNumQueryTiles(builder, tiles, all.numTokens);
     all.queryHead = mulIndex(
         builder, builder.createOrFold<arith::DivUIOp>(indices[1], number),
         tiles.heads);
     all.keyHead = emitKeyHead(builder, prefill.op, all.queryHead);
-    auto [begin, end] = emitKeyRange(builder, prefill.op, all);
-    emitDecode(builder, variant.code, queryRows, keyRows, all, begin, end,
-               /*splitTask=*/nullptr, variant.numSplitTasks);
+    emitDecodeTask(builder, variant, queryRows, keyRows, all,
+                   /*splitTask=*/nullptr);
     builder.setInsertionPointToStart(branch.elseBlock());
   }
   emitPrefillTask(builder, prefill, queryRows, keyRows, task);
@@ -398,12 +422,14 @@ static void reportKernels(AttentionOp op,
                                                       : "f32 FMA"));
   for (const DecodeVariant &variant : codes) {
     const AttentionTiles &tiles = variant.code.tiles;
-    reportChoice(op, DEBUG_TYPE,
-                 llvm::formatv("decode kernel for {0} to {1} queries: {2} "
-                               "query heads of {3} key heads per task, {4} "
-                               "keys per tile, up to {5} KV splits",
-                               tiles.minTokens, tiles.getTokens(), tiles.heads,
-                               tiles.keyHeads, tiles.keys, tiles.maxSplits));
+    reportChoice(
+        op, DEBUG_TYPE,
+        llvm::formatv("decode kernel for {0} to {1} queries: {2} "
+                      "query heads of {3} key heads per task, {4} "
+                      "keys per tile, up to {5} KV splits{6}",
+                      tiles.minTokens, tiles.getTokens(), tiles.heads,
+                      tiles.keyHeads, tiles.keys, tiles.maxSplits,
+                      tiles.hasTileSteps() ? ", pipelined bf16 tiles" : ""));
   }
 }
 
@@ -455,7 +481,12 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
     if (op.hasRaggedQueries())
       continue;
     if (code.tiles.maxSplits > 1)
-      variant.numSplitTasks = emitNumSplitTasks(builder, code);
+      variant.numSplitTasks =
+          code.tiles.hasTileSteps()
+              ? emitNumTileSplitTasks(
+                    builder, code, tokens,
+                    emitNumQueryTiles(builder, code.tiles, tokens))
+              : emitNumSplitTasks(builder, code);
     OpFoldResult heads = builder.getIndexAttr(code.getHeadTasks());
     if (!prefill) {
       llvm::append_values(sizes, heads, OpFoldResult(variant.numSplitTasks));
