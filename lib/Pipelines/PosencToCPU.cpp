@@ -54,6 +54,7 @@ static void addTiling(OpPassManager &manager,
   manager.addNestedPass<func::FuncOp>(createPosencFuseElementwisePass());
   PosencTileBlockSumsPassOptions sums;
   sums.vectorBytes = options.vectorBytes;
+  copyTuning(options, sums);
   manager.addNestedPass<func::FuncOp>(createPosencTileBlockSumsPass(sums));
   PosencTileInnerProductsPassOptions products;
   products.vectorBytes = options.vectorBytes;

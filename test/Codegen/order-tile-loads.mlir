@@ -136,3 +136,34 @@ func.func @other_use(%a: memref<8x64xf32>, %y: vector<16xf32>, %s: vector<16xf32
   }
   return %r#0, %r#1 : vector<16xf32>, f32
 }
+
+// -----
+
+// Elements that are loads already, each for one sum.
+// CHECK-LABEL: func.func @loads(
+// CHECK-COUNT-4:   llvm.fence
+// CHECK-NEXT:      scf.yield
+func.func @loads(%a: memref<8x64xf32>, %b: memref<64x16xf32>, %s: vector<16xf32>) -> vector<16xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %c64 = arith.constant 64 : index
+  %r:4 = scf.for %k = %c0 to %c64 step %c1 iter_args(%s0 = %s, %s1 = %s, %s2 = %s, %s3 = %s) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+    %y = vector.load %b[%k, %c0] : memref<64x16xf32>, vector<16xf32>
+    %a0 = memref.load %a[%c0, %k] : memref<8x64xf32>
+    %x0 = vector.broadcast %a0 : f32 to vector<16xf32>
+    %t0 = math.fma %x0, %y, %s0 : vector<16xf32>
+    %a1 = memref.load %a[%c1, %k] : memref<8x64xf32>
+    %x1 = vector.broadcast %a1 : f32 to vector<16xf32>
+    %t1 = math.fma %x1, %y, %s1 : vector<16xf32>
+    %a2 = memref.load %a[%c2, %k] : memref<8x64xf32>
+    %x2 = vector.broadcast %a2 : f32 to vector<16xf32>
+    %t2 = math.fma %x2, %y, %s2 : vector<16xf32>
+    %a3 = memref.load %a[%c3, %k] : memref<8x64xf32>
+    %x3 = vector.broadcast %a3 : f32 to vector<16xf32>
+    %t3 = math.fma %x3, %y, %s3 : vector<16xf32>
+    scf.yield %t0, %t1, %t2, %t3 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
+  }
+  return %r#0 : vector<16xf32>
+}

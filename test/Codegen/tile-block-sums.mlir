@@ -13,32 +13,51 @@
 // RUN:   --split-input-file --mlir-print-local-scope \
 // RUN:   | FileCheck %s --check-prefix=AVX2
 
-// Register tiles of 6, 4, 2 and 1 rows, each a vector of columns. Codes are read and
-// converted once for all rows of a tile, and the result is written after all blocks.
+// For up to 4 rows, codes are converted in register tiles of 4, 2 and 1 rows, each a vector of
+// columns, and the result is written after all blocks. For more, those of 2 blocks of 32 (16 KiB)
+// are converted first, and tiles of 6, 4, 2 and 1 rows add to the result.
 // CHECK-LABEL: func.func @product(
-// CHECK-SAME:    %[[A:.*]]: tensor<?x8x32xf32>
-// CHECK:         scf.forall (%[[P:.*]]) in (3)
-// CHECK:           scf.for %[[I:.*]] = %c0 to %{{.*}} step %c6
-// CHECK:             %[[SUMS:.*]]:6 = scf.for %[[B:.*]] = %c0 to %c8 step %c1 iter_args
-// CHECK:               %[[PARTS:.*]]:6 = scf.for %[[K:.*]] = %c0 to %c32 step %c1 iter_args
-// CHECK:                 tensor.extract %{{.*}}[%[[I]], %[[B]], %[[K]]]
-// CHECK:                 vector.transfer_read %{{.*}}[%c0, %[[B]], %[[K]], %c0]{{.*}} vector<64xi8>
-// CHECK:                 arith.sitofp {{.*}} vector<64xi32> to vector<64xf32>
-// CHECK-NOT:             arith.sitofp
-// CHECK-COUNT-6:         math.fma
-// CHECK:               vector.transfer_read %{{.*}}[%c0, %[[B]], %c0]{{.*}} vector<64xf32>
-// CHECK:               math.fma %[[PARTS]]#0
-// CHECK:               math.fma %[[PARTS]]#5
-// CHECK:             vector.transfer_write %[[SUMS]]#0, %{{.*}}[%[[I]], %c0, %c0]
-// CHECK:             vector.transfer_write %[[SUMS]]#5
-// CHECK:           scf.for %{{.*}} step %c4
-// CHECK:           scf.for %{{.*}} step %c2
-// CHECK:           scf.for %{{.*}} step %c1
+// CHECK-SAME:    %{{.*}}: tensor<?x8x32xf32>
+// CHECK:         scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (%{{.*}}, 3) step (516, 1)
+// CHECK:           %[[MANY:.*]] = arith.cmpi uge, %{{.*}}, %c5
+// CHECK:           scf.if %[[MANY]]
+// CHECK:             scf.for %[[FIRST:.*]] = %c0 to %c8 step %c2
+// CHECK:               %[[E:.*]] = tensor.empty() : tensor<2x32x64xf32>
+// CHECK:               %[[BUFFER:.*]] = scf.for
+// CHECK:                 scf.for %[[K:.*]] = %c0 to %c32
+// CHECK:                   arith.sitofp {{.*}} vector<64xi32> to vector<64xf32>
+// CHECK:                   vector.transfer_write {{.*}} tensor<2x32x64xf32>
+// CHECK:               scf.for %[[I:.*]] = %c0 to %{{.*}} step %c6
+// CHECK-COUNT-6:         vector.transfer_read {{.*}} vector<64xf32>
+// CHECK:                 %[[SUMS:.*]]:6 = scf.for %[[B:.*]] = %[[FIRST]] to
+// CHECK:                   %[[PARTS:.*]]:6 = scf.for
+// CHECK:                     vector.transfer_read %[[BUFFER]]
+// CHECK-NOT:                 arith.sitofp
+// CHECK-COUNT-6:             math.fma
+// CHECK:                   math.fma %[[PARTS]]#0
+// CHECK:                   math.fma %[[PARTS]]#5
+// CHECK:                 vector.transfer_write %[[SUMS]]#0, %{{.*}}[%[[I]], %c0, %c0]
+// CHECK:               scf.for %{{.*}} step %c4
+// CHECK:           } else {
+// CHECK:             scf.for %[[I:.*]] = %c0 to %{{.*}} step %c4
+// CHECK:               %[[SUMS:.*]]:4 = scf.for %[[B:.*]] = %c0 to %c8 step %c1 iter_args
+// CHECK:                 scf.for %[[K:.*]] = %c0 to %c32 step %c1 iter_args
+// CHECK:                   vector.transfer_read %{{.*}}[%c0, %[[B]], %[[K]], %c0]{{.*}} vector<64xi8>
+// CHECK:                   arith.sitofp {{.*}} vector<64xi32> to vector<64xf32>
+// CHECK-NOT:               arith.sitofp
+// CHECK-COUNT-4:           math.fma
+// CHECK:               vector.transfer_write %[[SUMS]]#3
+// CHECK:             scf.for %{{.*}} step %c2
+// CHECK:             scf.for %{{.*}} step %c1
 // AVX2-LABEL: func.func @product(
-// AVX2:         scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (3, 64) step (1, 32)
-// AVX2:           scf.for %{{.*}} step %c2
-// AVX2:             vector<32xi8>
-// AVX2:           scf.for %{{.*}} step %c1
+// AVX2:           scf.if
+// AVX2:             scf.for %{{.*}} step %c6
+// AVX2:               scf.for %{{.*}} = %c0 to %c32 step %c16
+// AVX2:                 vector<16xf32>
+// AVX2:           } else {
+// AVX2:             scf.for %{{.*}} step %c2
+// AVX2:               vector<32xi8>
+// AVX2:             scf.for %{{.*}} step %c1
 #rows = affine_map<(m, p, b, n, k) -> (m, b, k)>
 #codes = affine_map<(m, p, b, n, k) -> (p, b, k, n)>
 #partial = affine_map<(m, p, b, n, k) -> (m, p, b, n)>
@@ -95,4 +114,48 @@ func.func @shared(%a: tensor<4x8x32xf32>, %c: tensor<8x32x64xf32>, %f: tensor<4x
     linalg.yield %next : f32
   } -> tensor<4x64xf32>
   return %p, %r : tensor<4x8x64xf32>, tensor<4x64xf32>
+}
+
+// -----
+
+// Steps that add the products of the next elements of a row and the next parts of a word are
+// iterations of a loop, which reads the tensor of which the rows are slices. Eight rows are two tiles of
+// 4 rows, not 6 and 2.
+// CHECK-LABEL: func.func @words(
+// CHECK-SAME:    %[[A:[a-z0-9]+]]: tensor<8x8x64xf32>
+// CHECK:           tensor.empty() : tensor<1x64x64xf32>
+// CHECK-NOT:       step %c6
+// CHECK:           scf.for %{{.*}} step %c4
+// CHECK:             scf.for %{{.*}} = %c0 to %c64 step %c1 iter_args
+// CHECK:               tensor.extract %[[A]][
+// CHECK-COUNT-4:       math.fma
+// CHECK-NOT:           math.fma
+// CHECK:               scf.yield
+#word = affine_map<(m, b, n, k) -> (b, k, n)>
+#row = affine_map<(m, b, n, k) -> (m, b, k)>
+#partial = affine_map<(m, b, n, k) -> (m, b, n)>
+func.func @words(%a: tensor<8x8x64xf32>, %c: tensor<8x32x64xi32>, %f: tensor<8x8x64xf32>, %h: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %first = tensor.extract_slice %a[0, 0, 0] [8, 8, 32] [1, 1, 2] : tensor<8x8x64xf32> to tensor<8x8x32xf32>
+  %second = tensor.extract_slice %a[0, 0, 1] [8, 8, 32] [1, 1, 2] : tensor<8x8x64xf32> to tensor<8x8x32xf32>
+  %c16 = arith.constant 16 : i32
+  %p = linalg.generic {indexing_maps = [#row, #row, #word, #partial],
+                       iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%first, %second, %c : tensor<8x8x32xf32>, tensor<8x8x32xf32>, tensor<8x32x64xi32>) outs(%f : tensor<8x8x64xf32>) {
+  ^bb0(%x: f32, %y: f32, %word: i32, %sum: f32):
+    %low = arith.shli %word, %c16 : i32
+    %low_float = arith.sitofp %low : i32 to f32
+    %next = math.fma %x, %low_float, %sum : f32
+    %high = arith.shrui %word, %c16 : i32
+    %high_float = arith.sitofp %high : i32 to f32
+    %last = math.fma %y, %high_float, %next : f32
+    linalg.yield %last : f32
+  } -> tensor<8x8x64xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n, b) -> (m, b, n)>, affine_map<(m, n, b) -> (m, n)>],
+                       iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%p : tensor<8x8x64xf32>) outs(%h : tensor<8x64xf32>) {
+  ^bb0(%x: f32, %sum: f32):
+    %next = arith.addf %x, %sum : f32
+    linalg.yield %next : f32
+  } -> tensor<8x64xf32>
+  return %r : tensor<8x64xf32>
 }

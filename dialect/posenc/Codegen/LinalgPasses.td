@@ -207,6 +207,13 @@ def PosencTileBlockSumsPass
     and added to those of the rows. Left alone: sums of other types than f32 and i32,
     those whose columns are no multiple of a vector, and bodies with `linalg.index`.
 
+    Values of the body that depend on columns and on no row, such as codes that are
+    unpacked from a word, are computed for each tile of rows. From `code-buffer-rows`
+    rows on, those of several blocks are written to a buffer first, which all tiles of
+    rows read; the order of the sums is the same. If all steps of a body add the
+    product of an element of a row and an unpacked value, and the rows are slices of
+    every n-th element of a tensor, the steps are iterations of a loop then.
+
     ```
     %p = linalg.generic ins(%a, %codes : tensor<?x64x32xf32>, tensor<8x64x32x64xi8>)
       outs(%f : tensor<?x8x64x64xf32>) { ... math.fma }
@@ -232,9 +239,9 @@ def PosencTileBlockSumsPass
   }];
   let dependentDialects =
       !listconcat(kTilingDialects, ["::mlir::vector::VectorDialect"]);
-  let options = [
+  let options = !listconcat([
     Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
-           "Bytes of the widest vector of the target">];
+           "Bytes of the widest vector of the target">], Posenc_TuningOptions);
 }
 
 def PosencTileInnerProductsPass

@@ -53,7 +53,14 @@ defvar Posenc_TuningOptions = [
   Posenc_TuningOption<"productDotRows", "product-dot-rows">,
   Posenc_TuningOption<"productDotColumns", "product-dot-columns">,
   Posenc_TuningOption<"productDotDepth", "product-dot-depth">,
-  Posenc_TuningOption<"productPrefetch", "product-prefetch">
+  Posenc_TuningOption<"productPrefetch", "product-prefetch">,
+  Posenc_TuningOption<"codeTileRows", "code-tile-rows">,
+  Posenc_TuningOption<"codeTileVectors", "code-tile-vectors">,
+  Posenc_TuningOption<"codeUnpackingRows", "code-unpacking-rows">,
+  Posenc_TuningOption<"codeBufferRows", "code-buffer-rows">,
+  Posenc_TuningOption<"codeDotBufferRows", "code-dot-buffer-rows">,
+  Posenc_TuningOption<"codeBufferBytes", "code-buffer-bytes">,
+  Posenc_TuningOption<"codeRowBytes", "code-row-bytes">
 ];
 
 #endif // POSENC_CODEGEN_TUNINGOPTIONS_TD

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Numerics/ByteDots.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -32,6 +33,12 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+/// Emits a fence for the compiler only, of which no instruction is left: loads
+/// that follow stay behind it.
+static void createFence(OpBuilder &b, Location loc) {
+  LLVM::FenceOp::create(b, loc, LLVM::AtomicOrdering::acquire, "singlethread");
+}
 
 namespace {
 /// The elements of A of one step along k: a read of a column or a row, of which
@@ -102,13 +109,43 @@ void TileRead::placeLoads() {
         memref::LoadOp::create(b, loc, op.getBase(), indices));
     element->erase();
     broadcast->moveBefore(first);
-    // A fence for the compiler only, of which no instruction is left: loads
-    // that follow stay behind it.
     b.setInsertionPointAfter(last);
-    LLVM::FenceOp::create(b, loc, LLVM::AtomicOrdering::acquire,
-                          "singlethread");
+    createFence(b, loc);
   }
   op->erase();
+}
+
+/// Whether a vector has the same element of memory in all lanes, which is read
+/// in `block`.
+static bool isLoadedElement(Value vector, Block *block) {
+  auto broadcast = vector.getDefiningOp<vector::BroadcastOp>();
+  auto load = broadcast ? broadcast.getSource().getDefiningOp<memref::LoadOp>()
+                        : memref::LoadOp();
+  return load && load->getBlock() == block;
+}
+
+/// Whether `next` is `sum` plus the product of an element that is read in
+/// `block` and another vector.
+static bool addsLoadedElement(Value next, Value sum, Block *block) {
+  if (auto fma = next.getDefiningOp<math::FmaOp>())
+    return fma.getC() == sum && isLoadedElement(fma.getA(), block);
+  std::optional<ByteDot> dot = matchByteDot(next);
+  return dot && dot->sum == sum && isLoadedElement(dot->signedBytes, block);
+}
+
+/// Keeps the loads of elements, each of which is multiplied for one sum of the
+/// loop, in the order of the sums.
+static void separateSums(scf::ForOp loop) {
+  Block *body = loop.getBody();
+  for (auto [sum, next] :
+       llvm::zip(loop.getRegionIterArgs(), loop.getYieldedValues()))
+    if (!isa<VectorType>(sum.getType()) || !addsLoadedElement(next, sum, body))
+      return;
+  for (Value next : loop.getYieldedValues()) {
+    OpBuilder b(loop.getContext());
+    b.setInsertionPointAfterValue(next);
+    createFence(b, next.getLoc());
+  }
 }
 
 namespace {
@@ -128,6 +165,10 @@ struct OrderTileLoads final
     });
     for (TileRead &read : reads)
       read.placeLoads();
+    getOperation()->walk([&](scf::ForOp loop) {
+      if (loop.getNumRegionIterArgs() >= kMinRows)
+        separateSums(loop);
+    });
   }
 
   /// Tiles with fewer rows have registers to spare.

@@ -78,6 +78,32 @@ static bool advancesBy1(Value index, scf::ForOp loop) {
                             map.getNumSymbols()) == 1;
 }
 
+/// Whether a buffer is scratch of a loop, which is in the cache.
+static bool isScratch(Value memref) {
+  constexpr int64_t maxScratchBytes = int64_t(128) << 10;
+  while (auto view = memref.getDefiningOp<ViewLikeOpInterface>()) {
+    auto type = dyn_cast<MemRefType>(memref.getType());
+    if (isa<memref::ViewOp>(view) && type && type.hasStaticShape())
+      return type.getNumElements() * type.getElementTypeBitWidth() / 8 <=
+             maxScratchBytes;
+    memref = view.getViewSource();
+  }
+  return memref.getDefiningOp<memref::AllocaOp>() ||
+         memref.getDefiningOp<memref::AllocOp>();
+}
+
+/// Whether an iteration of a loop adds to vectors, or writes vectors to
+/// scratch, such as those that it unpacks codes to.
+static bool usesPanel(scf::ForOp loop) {
+  return llvm::any_of(
+             loop.getInitArgs(),
+             [](Value init) { return isa<VectorType>(init.getType()); }) ||
+         llvm::any_of(loop.getBody()->getOps<vector::TransferWriteOp>(),
+                      [](vector::TransferWriteOp write) {
+                        return isScratch(write.getBase());
+                      });
+}
+
 namespace {
 /// A read of whole rows of a panel, one row per iteration of a reduction loop,
 /// by one or several vectors.
@@ -209,8 +235,13 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
         b.createOrFold<arith::AddIOp>(loc, element, constant(i * lineElements));
     indices.back() = arith::AddIOp::create(
         b, loc, first, arith::MinUIOp::create(b, loc, next, last));
+    // Codes that are unpacked come in bursts, for which the L1 cache has too
+    // few buffers of missing lines.
+    constexpr unsigned inL2 = 2;
+    unsigned hint =
+        sums.getNumRegionIterArgs() == 0 ? inL2 : target.getLocalityHint();
     memref::PrefetchOp::create(b, loc, op.getBase(), indices,
-                               /*isWrite=*/false, target.getLocalityHint(),
+                               /*isWrite=*/false, hint,
                                /*isDataCache=*/true);
   }
 }
@@ -279,10 +310,8 @@ struct PrefetchPanels final
     SmallVector<PanelRead> reads;
     getOperation()->walk([&](vector::TransferReadOp op) {
       auto sums = dyn_cast<scf::ForOp>(op->getParentOp());
-      bool addsVectors = sums && llvm::any_of(sums.getInitArgs(), [](Value v) {
-                           return isa<VectorType>(v.getType());
-                         });
-      if (!addsVectors || getConstantIntValue(sums.getStep()) != 1)
+      if (!sums || !usesPanel(sums) || isScratch(op.getBase()) ||
+          getConstantIntValue(sums.getStep()) != 1)
         return;
       if (std::optional<PanelRead> read = PanelRead::get(op, sums))
         reads.push_back(*read);

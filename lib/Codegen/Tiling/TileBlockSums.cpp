@@ -22,19 +22,17 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BlockSums.h"
+
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
 #include "posenc/IR/KernelConfig.h"
 #include "posenc/IR/Remarks.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace mlir::posenc {
@@ -46,18 +44,6 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 #define DEBUG_TYPE "posenc-tile-block-sums"
-
-namespace {
-/// A sum whose operand is a sum that nobody else reads.
-struct BlockSums {
-  linalg::GenericOp outer, inner;
-  /// Loops of `outer`: the first and the last dimension of the result, and the
-  /// reduction.
-  unsigned rows, columns, blocks;
-  /// The reduction loop of `inner`.
-  unsigned elements;
-};
-} // namespace
 
 /// Returns the only reduction loop of an operation that computes sums of
 /// columns in 32 bits: the last dimension of the result is that of all inputs
@@ -148,233 +134,6 @@ static LogicalResult tile(RewriterBase &rewriter, BlockSums &sums,
 }
 
 namespace {
-/// Emits register tiles of both sums, over the tiles of their columns.
-class RegisterTiles {
-public:
-  RegisterTiles(RewriterBase &rewriter, BlockSums sums);
-
-  /// Replaces both sums. `sizes` are numbers of rows in decreasing order, of
-  /// which the last one is 1.
-  void emit(ArrayRef<int64_t> sizes);
-
-private:
-  /// The values of loops; others are 0.
-  using Indices = llvm::SmallDenseMap<unsigned, Value>;
-
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(b, b.getLoc(), value);
-  }
-  /// Returns the number of iterations of a loop.
-  Value getSize(linalg::GenericOp op, unsigned loop);
-  /// Returns the vector of the columns of an operand, or one number in all
-  /// lanes.
-  Value read(linalg::GenericOp op, OpOperand &operand, const Indices &at);
-  /// Returns the initial sum of an operation at a row.
-  Value readStart(linalg::GenericOp op, const Indices &at);
-  /// Returns what the body of an operation yields for vectors of columns.
-  /// `known` is the operand that is a value of the other operation, if any.
-  Value compute(linalg::GenericOp op, const Indices &at, Value sum,
-                OpOperand *known = nullptr, Value value = {});
-  /// Returns `result` with the rows from `first` on.
-  Value emitTile(Value first, int64_t rows, Value result);
-
-  ImplicitLocOpBuilder b;
-  RewriterBase &rewriter;
-  BlockSums sums;
-  int64_t columns;
-  /// The loop of the rows in `inner`, of its blocks and its columns, and the
-  /// operand of `outer` that `inner` computes.
-  unsigned innerRows, innerBlocks, innerColumns;
-  OpOperand *partial;
-};
-} // namespace
-
-RegisterTiles::RegisterTiles(RewriterBase &rewriter, BlockSums sums)
-    : b(sums.outer.getLoc(), rewriter), rewriter(rewriter), sums(sums) {
-  linalg::GenericOp outer = sums.outer, inner = sums.inner;
-  columns = outer.getStaticLoopRanges()[sums.columns];
-  partial = llvm::find_if(outer->getOpOperands(), [&](OpOperand &operand) {
-    return operand.get() == inner.getResult(0);
-  });
-  AffineMap from = outer.getMatchingIndexingMap(partial),
-            to = inner.getMatchingIndexingMap(inner.getDpsInitOperand(0));
-  auto find = [&](unsigned loop) {
-    unsigned dim = *from.getResultPosition(b.getAffineDimExpr(loop));
-    return to.getDimPosition(dim);
-  };
-  innerRows = find(sums.rows);
-  innerBlocks = find(sums.blocks);
-  innerColumns = find(sums.columns);
-}
-
-Value RegisterTiles::getSize(linalg::GenericOp op, unsigned loop) {
-  for (OpOperand &operand : op->getOpOperands()) {
-    // The partial sums will not be there.
-    if (operand.get() == sums.inner.getResult(0))
-      continue;
-    if (std::optional<unsigned> dim =
-            op.getMatchingIndexingMap(&operand).getResultPosition(
-                b.getAffineDimExpr(loop)))
-      return getValueOrCreateConstantIndexOp(
-          b, b.getLoc(),
-          tensor::getMixedSize(b, b.getLoc(), operand.get(), *dim));
-  }
-  llvm_unreachable("every loop indexes an operand");
-}
-
-Value RegisterTiles::read(linalg::GenericOp op, OpOperand &operand,
-                          const Indices &at) {
-  Type element = getElementTypeOrSelf(operand.get().getType());
-  auto type = VectorType::get({columns}, element);
-  Value tensor = operand.get();
-  if (!isa<RankedTensorType>(tensor.getType()))
-    return vector::BroadcastOp::create(b, type, tensor);
-  unsigned last = op == sums.inner ? innerColumns : sums.columns;
-  AffineMap map = op.getMatchingIndexingMap(&operand);
-  SmallVector<Value> indices;
-  for (AffineExpr expr : map.getResults()) {
-    Value index = at.lookup(cast<AffineDimExpr>(expr).getPosition());
-    indices.push_back(index ? index : constant(0));
-  }
-  if (!map.isFunctionOfDim(last))
-    return vector::BroadcastOp::create(
-        b, type, tensor::ExtractOp::create(b, tensor, indices));
-  return vector::TransferReadOp::create(b, type, tensor, indices,
-                                        /*padding=*/std::nullopt,
-                                        ArrayRef<bool>{true});
-}
-
-Value RegisterTiles::readStart(linalg::GenericOp op, const Indices &at) {
-  OpOperand &init = *op.getDpsInitOperand(0);
-  auto fill = init.get().getDefiningOp<linalg::FillOp>();
-  if (!fill)
-    return read(op, init, at);
-  Value start = fill.getInputs().front();
-  return vector::BroadcastOp::create(
-      b, VectorType::get({columns}, start.getType()), start);
-}
-
-Value RegisterTiles::compute(linalg::GenericOp op, const Indices &at, Value sum,
-                             OpOperand *known, Value value) {
-  Block &body = *op.getBlock();
-  IRMapping mapping;
-  for (OpOperand &operand : op->getOpOperands()) {
-    BlockArgument argument = body.getArgument(operand.getOperandNumber());
-    if (op.isDpsInit(&operand))
-      mapping.map(argument, sum);
-    else if (!argument.use_empty())
-      mapping.map(argument, &operand == known ? value : read(op, operand, at));
-  }
-  auto toVector = [&](Value scalar) {
-    if (Value found = mapping.lookupOrNull(scalar))
-      return found;
-    Value all = vector::BroadcastOp::create(
-        b, VectorType::get({columns}, scalar.getType()), scalar);
-    mapping.map(scalar, all);
-    return all;
-  };
-  for (Operation &inner : body.without_terminator()) {
-    if (inner.hasTrait<OpTrait::ConstantLike>()) {
-      b.clone(inner, mapping);
-      Value scalar = mapping.lookup(inner.getResult(0));
-      mapping.erase(inner.getResult(0));
-      mapping.map(inner.getResult(0),
-                  vector::BroadcastOp::create(
-                      b, VectorType::get({columns}, scalar.getType()), scalar));
-      continue;
-    }
-    for (Value operand : inner.getOperands())
-      toVector(operand);
-    Operation *copy = b.clone(inner, mapping);
-    for (Value result : copy->getResults())
-      result.setType(VectorType::get({columns}, result.getType()));
-  }
-  return toVector(body.getTerminator()->getOperand(0));
-}
-
-Value RegisterTiles::emitTile(Value first, int64_t rows, Value result) {
-  linalg::GenericOp outer = sums.outer, inner = sums.inner;
-  SmallVector<Value> at, start;
-  for (int64_t i = 0; i < rows; ++i) {
-    at.push_back(b.createOrFold<arith::AddIOp>(first, constant(i)));
-    start.push_back(readStart(outer, {{sums.rows, at.back()}}));
-  }
-  Value zero = constant(0), one = constant(1);
-  auto blocks =
-      scf::ForOp::create(b, zero, getSize(inner, innerBlocks), one, start);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(blocks.getBody());
-    Value block = blocks.getInductionVar();
-    SmallVector<Value> parts;
-    auto getInner = [&](int64_t i) {
-      return Indices{{innerRows, at[i]}, {innerBlocks, block}};
-    };
-    for (int64_t i = 0; i < rows; ++i)
-      parts.push_back(readStart(inner, getInner(i)));
-    auto elements =
-        scf::ForOp::create(b, zero, getSize(inner, sums.elements), one, parts);
-    {
-      OpBuilder::InsertionGuard innerGuard(b);
-      b.setInsertionPointToStart(elements.getBody());
-      for (int64_t i = 0; i < rows; ++i) {
-        Indices indices = getInner(i);
-        indices[sums.elements] = elements.getInductionVar();
-        parts[i] = compute(inner, indices, elements.getRegionIterArg(i));
-      }
-      scf::YieldOp::create(b, parts);
-    }
-    SmallVector<Value> next;
-    for (int64_t i = 0; i < rows; ++i)
-      next.push_back(compute(outer, {{sums.rows, at[i]}, {sums.blocks, block}},
-                             blocks.getRegionIterArg(i), partial,
-                             elements.getResult(i)));
-    scf::YieldOp::create(b, next);
-  }
-  AffineMap map = outer.getMatchingIndexingMap(outer.getDpsInitOperand(0));
-  for (int64_t i = 0; i < rows; ++i) {
-    SmallVector<Value> indices;
-    for (AffineExpr expr : map.getResults())
-      indices.push_back(
-          cast<AffineDimExpr>(expr).getPosition() == sums.rows ? at[i] : zero);
-    result = vector::TransferWriteOp::create(b, blocks.getResult(i), result,
-                                             indices, ArrayRef<bool>{true})
-                 .getResult();
-  }
-  return result;
-}
-
-void RegisterTiles::emit(ArrayRef<int64_t> sizes) {
-  linalg::GenericOp outer = sums.outer;
-  b.setInsertionPoint(outer);
-  Value result = outer.getDpsInits().front();
-  if (auto fill = result.getDefiningOp<linalg::FillOp>())
-    result = fill.getDpsInits().front();
-  Value count = getSize(outer, sums.rows), first = constant(0);
-  std::optional<int64_t> known = getConstantIntValue(count);
-  for (int64_t size : sizes) {
-    if (known && *known < size)
-      continue;
-    Value rest = b.createOrFold<arith::SubIOp>(count, first);
-    Value whole = b.createOrFold<arith::SubIOp>(
-        count, b.createOrFold<arith::RemUIOp>(rest, constant(size)));
-    auto loop = scf::ForOp::create(b, first, whole, constant(size), result);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(loop.getBody());
-      scf::YieldOp::create(
-          b, emitTile(loop.getInductionVar(), size, loop.getRegionIterArg(0)));
-    }
-    result = loop.getResult(0);
-    first = whole;
-    if (known)
-      *known %= size;
-  }
-  rewriter.replaceOp(outer, result);
-  rewriter.eraseOp(sums.inner);
-}
-
-namespace {
 struct TileBlockSums final
     : mlir::posenc::impl::PosencTileBlockSumsPassBase<TileBlockSums> {
   using Base::Base;
@@ -400,26 +159,75 @@ private:
 
   /// Vectors of columns of a register tile.
   static constexpr int64_t kVectors = 4;
+  /// Rows that share the cost of unpacked codes at least.
+  static constexpr int64_t kMinBlockRows = 36;
 };
 } // namespace
 
+/// Returns the bytes of a row of the operands of `inner` that depend on rows.
+static int64_t getRowBytes(const BlockSums &sums) {
+  linalg::GenericOp inner = sums.inner;
+  AffineMap result = inner.getMatchingIndexingMap(inner.getDpsInitOperand(0));
+  int64_t bytes = 0;
+  for (OpOperand *input : inner.getDpsInputOperands()) {
+    AffineMap map = inner.getMatchingIndexingMap(input);
+    auto type = dyn_cast<RankedTensorType>(input->get().getType());
+    if (!type || !map.isFunctionOfDim(result.getDimPosition(0)))
+      continue;
+    int64_t elements = 1;
+    for (int64_t size : type.getShape().drop_front())
+      elements *= ShapedType::isDynamic(size) ? 1 : size;
+    bytes += elements * type.getElementTypeBitWidth() / 8;
+  }
+  return bytes;
+}
+
+/// Returns decreasing numbers of rows of register tiles: `most`, powers of two,
+/// and 1.
+static SmallVector<int64_t> getTileRows(int64_t most) {
+  SmallVector<int64_t> rows{most};
+  for (int64_t size = llvm::bit_floor(static_cast<uint64_t>(most)); size > 0;
+       size /= 2)
+    if (size < rows.back())
+      rows.push_back(size);
+  return rows;
+}
+
 LogicalResult TileBlockSums::tileOne(RewriterBase &rewriter, BlockSums sums) {
   SmallVector<int64_t> ranges = sums.outer.getStaticLoopRanges();
-  // Accumulators take 24 of the 32 registers of AVX-512, and 8 of 16.
-  SmallVector<int64_t> rows{2, 1};
-  if (vectorBytes >= 64)
-    rows = {6, 4, 2, 1};
   int64_t columns = kVectors * vectorBytes / 4;
   while (ranges[sums.columns] % columns != 0)
     columns /= 2;
-  reportChoice(
-      sums.outer, DEBUG_TYPE,
-      llvm::formatv("register tiles of {0} x {1}", rows.front(), columns));
+  bool isInteger = getElementTypeOrSelf(sums.inner.getResult(0)).isInteger();
+  BlockSumTiles tiles;
+  // A code becomes several instructions for floats, whose constants are in
+  // registers, too.
+  tiles.rows = getTileRows(vectorBytes < 64 ? 2
+                           : isInteger      ? codeTileRows
+                                            : codeUnpackingRows);
+  tiles.unpackedRows = getTileRows(codeTileRows);
+  // With vectors of 32 bytes, there are 16 registers.
+  int64_t vectors = vectorBytes == 32 ? 2 : codeTileVectors;
+  tiles.unpackedColumns = std::min<int64_t>(columns, vectors * vectorBytes / 4);
+  tiles.minUnpackedRows = isInteger ? codeDotBufferRows : codeBufferRows;
+  tiles.bufferBytes = codeBufferBytes;
+  int64_t blockRows =
+      llvm::divideCeil(codeRowBytes, std::max<int64_t>(getRowBytes(sums), 1));
+  blockRows = llvm::alignTo(std::max<int64_t>(blockRows, kMinBlockRows),
+                            2 * codeTileRows);
+  reportChoice(sums.outer, DEBUG_TYPE,
+               llvm::formatv("register tiles of {0} x {1}, of {2} x {3} with "
+                             "unpacked codes for {4} rows and more",
+                             tiles.rows.front(), columns,
+                             tiles.unpackedRows.front(), tiles.unpackedColumns,
+                             tiles.minUnpackedRows));
   SmallVector<int64_t> sizes(ranges.size(), 1);
   sizes[sums.rows] = sizes[sums.blocks] = 0;
+  if (ShapedType::isDynamic(ranges[sums.rows]) || ranges[sums.rows] > blockRows)
+    sizes[sums.rows] = blockRows;
   sizes[sums.columns] = columns;
   if (failed(tile(rewriter, sums, sizes)))
     return failure();
-  RegisterTiles(rewriter, sums).emit(rows);
+  emitRegisterTiles(rewriter, sums, tiles);
   return success();
 }

@@ -239,16 +239,30 @@ Tensor onnx::sumOverBlocks(NodeImporter &node, MutableArrayRef<Tensor> rows,
                        loops, shape, body);
 }
 
+std::vector<Tensor> onnx::interleaveParts(NodeImporter &node, Tensor &rows,
+                                          int64_t parts) {
+  if (parts == 1)
+    return {rows};
+  SmallVector<Size> shape(rows.shape);
+  int64_t words = *shape[2].getConstant() / parts;
+  Tensor divided =
+      *reshape(node, rows, {shape[0], shape[1], Size(parts), Size(words)});
+  Tensor transposed = transpose(node, divided, {0, 1, 3, 2});
+  Tensor interleaved = *reshape(node, transposed, shape);
+  shape[2] = words;
+  std::vector<Tensor> slices;
+  for (int64_t part = 0; part < parts; ++part)
+    slices.push_back(
+        slice(node, interleaved, {0, 0, part}, shape, {1, 1, parts}));
+  return slices;
+}
+
 /// Sums the products of rows (m, blocks, blockSize) and codes in each block:
 /// (m, panels, blocks, columns of a panel).
 static Tensor sumBlocks(NodeImporter &node, Tensor &rows,
                         const BlockCodes &matrix, CodePanels &packed) {
-  int64_t parts = kWordBits / matrix.bits, words = matrix.blockSize / parts;
-  SmallVector<Size> shape = rows.shape;
-  shape[2] = words;
-  std::vector<Tensor> slices;
-  for (int64_t part = 0; part < parts; ++part)
-    slices.push_back(onnx::slice(node, rows, {0, 0, part * words}, shape));
+  int64_t parts = kWordBits / matrix.bits;
+  std::vector<Tensor> slices = onnx::interleaveParts(node, rows, parts);
   bool hasZeroPoints = !packed.zeroPoints.shape.empty();
   return sumOverBlocks(
       node, slices, packed.codes, hasZeroPoints ? &packed.zeroPoints : nullptr,

@@ -113,6 +113,12 @@ std::vector<Tensor> packWords(NodeImporter &node, Tensor &rows,
 Tensor sumOverBlocks(NodeImporter &node, MutableArrayRef<Tensor> rows,
                      Tensor &codes, Tensor *zeroPoints, Type sum, Body body);
 
+/// Divides the blocks of rows (m, blocks, block size) into parts, which are
+/// slices of a tensor: it has the first elements of all parts, then the second
+/// ones, and so on, in the order in which sums add them.
+std::vector<Tensor> interleaveParts(NodeImporter &node, Tensor &rows,
+                                    int64_t parts);
+
 /// Sums the products of integer rows and codes in each block, as i32: (m,
 /// panels, blocks, 64).
 Tensor sumIntegers(NodeImporter &node, MutableArrayRef<Tensor> words,

@@ -34,31 +34,28 @@ std::vector<Tensor> onnx::packWords(NodeImporter &node, Tensor &rows,
                                     const BlockCodes &matrix) {
   int64_t shifts = kByteBits / matrix.bits,
           words = matrix.blockSize / (kBytes * shifts);
-  SmallVector<Size> shape(rows.shape);
-  shape.back() = words;
-  std::vector<Tensor> result;
-  for (int64_t shift = 0; shift < shifts; ++shift) {
-    std::vector<Tensor> parts;
-    for (int64_t byte = 0; byte < kBytes; ++byte)
-      parts.push_back(
-          slice(node, rows, {0, 0, (byte * shifts + shift) * words}, shape));
-    SmallVector<Tensor *> operands;
-    for (Tensor &part : parts)
-      operands.push_back(&part);
-    result.push_back(mapElementsTo(
-        node, operands, shape, node.getI32Type(),
-        [](Scalars &s, ValueRange args) -> Value {
-          Value word;
-          for (auto [byte, arg] : llvm::enumerate(args)) {
-            Value bits = arith::ExtUIOp::create(s, s.getI32Type(), arg);
-            if (byte)
-              bits = arith::ShLIOp::create(s, bits, s.get(byte * kByteBits));
-            word = word ? arith::OrIOp::create(s, word, bits) : bits;
-          }
-          return word;
-        }));
-  }
-  return result;
+  SmallVector<Size> shape(rows.shape), quarter(rows.shape);
+  quarter.back() = matrix.blockSize / kBytes;
+  std::vector<Tensor> quarters;
+  for (int64_t byte = 0; byte < kBytes; ++byte)
+    quarters.push_back(
+        slice(node, rows, {0, 0, byte * shifts * words}, quarter));
+  SmallVector<Tensor *> operands;
+  for (Tensor &part : quarters)
+    operands.push_back(&part);
+  Tensor all = mapElementsTo(
+      node, operands, quarter, node.getI32Type(),
+      [](Scalars &s, ValueRange args) -> Value {
+        Value word;
+        for (auto [byte, arg] : llvm::enumerate(args)) {
+          Value bits = arith::ExtUIOp::create(s, s.getI32Type(), arg);
+          if (byte)
+            bits = arith::ShLIOp::create(s, bits, s.get(byte * kByteBits));
+          word = word ? arith::OrIOp::create(s, word, bits) : bits;
+        }
+        return word;
+      });
+  return interleaveParts(node, all, shifts);
 }
 
 IntegerRows onnx::quantizeRows(NodeImporter &node, Tensor &rows,

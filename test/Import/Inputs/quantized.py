@@ -64,11 +64,13 @@ def round_rows(a, block):
 # Products, with partial blocks and panels, few and many rows.
 for number, (rows, depth, columns, block, bits, zeros, level) in enumerate([
         (1, 128, 64, 32, 4, None, 0), (3, 64, 70, 16, 4, "codes", 1),
-        (7, 96, 130, 64, 4, "floats", 2), (5, 256, 64, 256, 8, "codes", 3),
+        (7, 96, 130, 64, 4, "floats", 2), (5, 512, 64, 512, 8, "codes", 3),
         (6, 40, 33, 32, 8, None, 4), (8, 128, 64, 64, 2, "codes", 0),
         (1, 96, 65, 32, 4, None, 4), (17, 64, 64, 16, 4, "codes", 4),
         (9, 130, 70, 64, 4, "floats", 4), (4, 256, 64, 128, 8, "codes", 4),
-        (2, 64, 70, 16, 2, "codes", 4), (0, 64, 64, 32, 4, None, 4)]):
+        (2, 64, 70, 16, 2, "codes", 4), (0, 64, 64, 32, 4, None, 4),
+        # Several cache blocks of rows.
+        (20, 6144, 3, 64, 4, None, 0)]):
     a, bias = floats(2, rows, depth), floats(columns)
     inputs, matrix = make_weight(depth, columns, block, bits, zeros, level == 4)
     names = [*inputs, *([] if "z" in inputs else [""]), "", "bias"]

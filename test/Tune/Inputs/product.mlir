@@ -46,3 +46,37 @@ func.func @shallow(%a: tensor<19x7xf32>, %b: tensor<7x100xf32>) -> tensor<19x100
   %r = linalg.matmul ins(%a, %b : tensor<19x7xf32>, tensor<7x100xf32>) outs(%f : tensor<19x100xf32>) -> tensor<19x100xf32>
   return %r : tensor<19x100xf32>
 }
+
+// Words of two codes, with blocks of 64.
+func.func @codes(%a: tensor<?x8x64xf32>, %c: tensor<8x32x64xi32>) -> tensor<?x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : i32
+  %zero = arith.constant 0.0 : f32
+  %m = tensor.dim %a, %c0 : tensor<?x8x64xf32>
+  %first = tensor.extract_slice %a[0, 0, 0] [%m, 8, 32] [1, 1, 2] : tensor<?x8x64xf32> to tensor<?x8x32xf32>
+  %second = tensor.extract_slice %a[0, 0, 1] [%m, 8, 32] [1, 1, 2] : tensor<?x8x64xf32> to tensor<?x8x32xf32>
+  %e = tensor.empty(%m) : tensor<?x8x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x8x64xf32>) -> tensor<?x8x64xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(m, b, n, k) -> (m, b, k)>, affine_map<(m, b, n, k) -> (m, b, k)>,
+                                        affine_map<(m, b, n, k) -> (b, k, n)>, affine_map<(m, b, n, k) -> (m, b, n)>],
+                       iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%first, %second, %c : tensor<?x8x32xf32>, tensor<?x8x32xf32>, tensor<8x32x64xi32>) outs(%f : tensor<?x8x64xf32>) {
+  ^bb0(%x: f32, %y: f32, %word: i32, %sum: f32):
+    %low = arith.shli %word, %c16 : i32
+    %low_float = arith.sitofp %low : i32 to f32
+    %next = math.fma %x, %low_float, %sum : f32
+    %high_float = arith.sitofp %word : i32 to f32
+    %last = math.fma %y, %high_float, %next : f32
+    linalg.yield %last : f32
+  } -> tensor<?x8x64xf32>
+  %g = tensor.empty(%m) : tensor<?x64xf32>
+  %h = linalg.fill ins(%zero : f32) outs(%g : tensor<?x64xf32>) -> tensor<?x64xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n, b) -> (m, b, n)>, affine_map<(m, n, b) -> (m, n)>],
+                       iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%p : tensor<?x8x64xf32>) outs(%h : tensor<?x64xf32>) {
+  ^bb0(%x: f32, %sum: f32):
+    %next = arith.addf %x, %sum : f32
+    linalg.yield %next : f32
+  } -> tensor<?x64xf32>
+  return %r : tensor<?x64xf32>
+}

@@ -90,6 +90,13 @@ values = {
     "product_dot_columns": [64, 192, 512],
     "product_dot_depth": [64, 192, 512],
     "product_prefetch": [0, 1],
+    "code_tile_rows": [2, 4, 5, 6],
+    "code_tile_vectors": [2, 4],
+    "code_unpacking_rows": [1, 3, 4, 6],
+    "code_buffer_rows": [1, 5, 4096],
+    "code_dot_buffer_rows": [1, 24, 4096],
+    "code_buffer_bytes": [4096, 16384, 65536],
+    "code_row_bytes": [65536, 786432],
 }
 assert set(values) == set(tuning["choices"]), "parameters without values to test"
 generator = random.Random(7)
@@ -150,7 +157,7 @@ def applies(names, function):
     if function in others:
         # None of them has products.
         return not names or any(not name.startswith("product_") for name in names)
-    prefix = "attention_nest_" if function == "nested" else "product_"
+    prefix = {"nested": "attention_nest_", "codes": "code_"}.get(function, "product_")
     return any(name.startswith(prefix) for name in names)
 
 
@@ -187,6 +194,11 @@ calls["wider"] = [
 calls["shallow"] = [
     "--input=19x7xf32=random:seed=1",
     "--input=7x100xf32=random:seed=2",
+]
+# Several cache blocks and tiles of rows.
+calls["codes"] = [
+    "--input=83x8x64xf32=random:seed=1",
+    "--input=8x32x64xi32=random:seed=2",
 ]
 with open(module, encoding="ascii") as file:
     text = file.read()
