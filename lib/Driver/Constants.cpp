@@ -8,7 +8,9 @@
 
 #include "Constants.h"
 
+#include "ReadFile.h"
 #include "posenc/Driver/Diagnostics.h"
+#include "posenc/Frontend/Json.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/IR/Weights.h"
 
@@ -17,13 +19,14 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
+namespace json = ::posenc::frontend::json;
 
 namespace {
 /// A mapped file of the safetensors format.
@@ -31,7 +34,9 @@ struct TensorFile {
   std::string path;
   std::shared_ptr<llvm::MemoryBuffer> memory;
   StringRef data;
-  llvm::json::Object tensors;
+  std::unique_ptr<json::Document> header;
+  /// What the header says of each tensor.
+  llvm::StringMap<const json::Value *> tensors;
   /// Elements by their type and their first byte: names of the same bytes are
   /// one constant.
   llvm::DenseMap<std::pair<Type, int64_t>, DenseResourceElementsAttr> elements;
@@ -44,38 +49,37 @@ static llvm::Error fail(const TensorFile &file, const Twine &reason) {
 }
 
 static llvm::Error open(TensorFile &file) {
-  // Without a null terminator, the file is mapped, not copied.
-  auto memory = llvm::MemoryBuffer::getFile(file.path, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false);
-  if (!memory)
-    return fail(file, memory.getError().message());
-  file.memory = std::move(*memory);
   StringRef content = file.memory->getBuffer();
   constexpr size_t kSizeBytes = 8;
   if (content.size() < kSizeBytes)
     return fail(file, "it has no header");
   uint64_t size = llvm::support::endian::read64le(content.data());
   content = content.drop_front(kSizeBytes);
-  // llvm::json recurses; a header of this format is flat.
   if (size > content.size())
     return fail(file, "its header is longer than the file");
-  StringRef header = content.take_front(size);
-  int depth = 0;
-  for (char c : header) {
-    depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-    if (depth > 64)
-      return fail(file, "its header is nested too deep");
-  }
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse(header);
-  if (!value)
-    return fail(file, llvm::toString(value.takeError()));
-  llvm::json::Object *tensors = value->getAsObject();
-  if (!tensors)
+  json::ParseOptions options;
+  // The limit of the format.
+  options.maxBytes = 100'000'000;
+  json::ParseError error;
+  file.header = json::Document::parse(content.take_front(size), error, options);
+  if (!file.header)
+    return fail(file, "its header: " + error.message);
+  const json::Value &root = file.header->root();
+  if (!root.isObject())
     return fail(file, "its header is no object");
   file.data = content.drop_front(size);
-  file.tensors = std::move(*tensors);
+  for (const json::Member &member : root.members())
+    if (!file.tensors.try_emplace(member.name(), &member.value).second)
+      return fail(file, "'" + member.name() + "' is given twice");
   file.tensors.erase("__metadata__");
   return llvm::Error::success();
+}
+
+/// Returns the value of a key of an object if it is of that kind, or null.
+static const json::Value *find(const json::Value &object, StringRef key,
+                               json::Value::Kind kind) {
+  const json::Member *member = object.find(key);
+  return member && member->value.kind() == kind ? &member->value : nullptr;
 }
 
 /// Returns the elements of a tensor of the file, which stay in its memory.
@@ -92,24 +96,24 @@ createElements(TensorFile &file, StringRef name, Type argument) {
   if (!bytes || *bytes == 0 || dtype.empty())
     return failOf("belongs to an argument that cannot be a constant: expected "
                   "a tensor of numbers with static sizes");
-  const llvm::json::Object *fields = file.tensors.getObject(name);
-  const llvm::json::Array *shape = fields ? fields->getArray("shape") : nullptr;
-  const llvm::json::Array *range =
-      fields ? fields->getArray("data_offsets") : nullptr;
-  std::optional<StringRef> given =
-      fields ? fields->getString("dtype") : std::nullopt;
-  if (!shape || !range || range->size() != 2 || !given)
+  const json::Value &fields = *file.tensors.lookup(name);
+  const json::Value *shape = find(fields, "shape", json::Value::Kind::Array);
+  const json::Value *range =
+      find(fields, "data_offsets", json::Value::Kind::Array);
+  const json::Value *given = find(fields, "dtype", json::Value::Kind::String);
+  if (!shape || !range || range->elements().size() != 2 || !given)
     return failOf("has no dtype, shape or data_offsets");
-  bool isEqual = *given == dtype && shape->size() == type.getShape().size();
-  for (auto [size, value] : llvm::zip(type.getShape(), *shape))
-    isEqual &= value.getAsInteger() == size;
+  bool isEqual = given->string() == dtype &&
+                 shape->elements().size() == type.getShape().size();
+  for (auto [size, value] : llvm::zip(type.getShape(), shape->elements()))
+    isEqual &= value.integer() == size;
   if (!isEqual) {
     std::string text;
     llvm::raw_string_ostream(text) << type;
     return failOf("has another type or shape than its argument, " + text);
   }
-  std::optional<int64_t> begin = (*range)[0].getAsInteger(),
-                         end = (*range)[1].getAsInteger();
+  std::optional<int64_t> begin = range->elements()[0].integer(),
+                         end = range->elements()[1].integer();
   auto total = static_cast<int64_t>(file.data.size());
   if (!begin || !end || *begin < 0 || *end > total || *begin > *end ||
       *end - *begin != *bytes)
@@ -121,7 +125,7 @@ createElements(TensorFile &file, StringRef name, Type argument) {
       ArrayRef<char>(file.data.data() + *begin, static_cast<size_t>(*bytes)),
       /*dataAlignment=*/1, [memory = file.memory](void *, size_t, size_t) {},
       /*dataIsMutable=*/false);
-  elements = DenseResourceElementsAttr::get(type, name.take_front(200),
+  elements = DenseResourceElementsAttr::get(type, getWeightsKey(name),
                                             std::move(blob));
   return elements;
 }
@@ -134,7 +138,7 @@ static llvm::Error replaceArguments(func::FuncOp function, TensorFile &file,
   for (BlockArgument argument : function.getArguments()) {
     auto name = function.getArgAttrOfType<StringAttr>(
         argument.getArgNumber(), PosencDialect::kNameAttrName);
-    if (!name || !file.tensors.get(name.getValue()))
+    if (!name || !file.tensors.contains(name.getValue()))
       continue;
     auto elements = createElements(file, name, argument.getType());
     if (!elements)
@@ -160,15 +164,19 @@ static llvm::Error replaceArguments(func::FuncOp function, TensorFile &file,
 LogicalResult mlir::posenc::replaceArguments(ModuleOp module, StringRef path) {
   TensorFile file;
   file.path = path.str();
+  file.memory = readFile(path, /*limit=*/0, /*isBinary=*/true);
+  if (!file.memory)
+    return failure();
   llvm::Error error = open(file);
   llvm::StringSet<> used;
   for (auto function : module.getOps<func::FuncOp>())
     if (!error && function.isPublic() && !function.isExternal())
       error = ::replaceArguments(function, file, used);
   if (!error)
-    for (const auto &[name, _] : file.tensors)
-      if (!used.contains(StringRef(name))) {
-        error = fail(file, "there is no argument '" + StringRef(name) + "'");
+    for (const json::Member &member : file.header->root().members())
+      if (file.tensors.contains(member.name()) &&
+          !used.contains(member.name())) {
+        error = fail(file, "there is no argument '" + member.name() + "'");
         break;
       }
   if (!error)

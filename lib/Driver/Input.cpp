@@ -58,7 +58,8 @@ static std::string adviseModelId(StringRef path) {
   };
   StringRef suffix = llvm::sys::path::extension(path);
   bool isFileName = llvm::is_contained(
-      {".json", ".mlir", ".mlirbc", ".npy", ".onnx", ".so"}, suffix);
+      {".json", ".mlir", ".mlirbc", ".npy", ".onnx", ".safetensors", ".so"},
+      suffix);
   if (!isPart(owner) || !isPart(model) || isFileName)
     return "";
   return ("; if it is the id of a model on Hugging Face, download its "

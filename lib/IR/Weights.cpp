@@ -200,3 +200,10 @@ std::optional<PanelPacking> mlir::posenc::parsePackedKey(StringRef key,
     *matrix = before;
   return packing;
 }
+
+StringRef mlir::posenc::getWeightsKey(StringRef name) {
+  // A key is a name in files and diagnostics.
+  constexpr size_t kMaxBytes = 200;
+  StringRef key = name.take_front(kMaxBytes);
+  return key.empty() || parsePackedKey(key) ? "weights" : key;
+}

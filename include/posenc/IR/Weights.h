@@ -78,6 +78,10 @@ std::string getPackedKey(llvm::StringRef key, PanelPacking packing,
 /// is not null, to the key of the matrix.
 std::optional<PanelPacking> parsePackedKey(llvm::StringRef key,
                                            llvm::StringRef *matrix = nullptr);
+/// Returns the key for the elements of a tensor with that name in a file: the
+/// beginning of the name, or another text for a name that is empty or would be
+/// the key of a packed matrix.
+llvm::StringRef getWeightsKey(llvm::StringRef name);
 
 } // namespace mlir::posenc
 

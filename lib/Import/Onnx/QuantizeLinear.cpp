@@ -301,19 +301,45 @@ static LogicalResult importDynamicQuantize(NodeImporter &node) {
 // MatMulInteger and QLinearMatMul
 //===----------------------------------------------------------------------===//
 
-/// Returns the zero points of an input, of codes of that type, in a shape that
-/// broadcasts to the codes: one, or one for each row or column.
+/// Requires that each size of a tensor is 1 or that of a shape, and returns
+/// false if it never is.
+static bool requireBroadcast(NodeImporter &node, const Tensor &tensor,
+                             ArrayRef<Size> shape) {
+  if (tensor.shape.size() > shape.size())
+    return false;
+  for (auto [size, to] :
+       llvm::zip_equal(tensor.shape, shape.take_back(tensor.shape.size())))
+    if (!size.isConstant(1) && !requireEqual(node, size, to))
+      return false;
+  return true;
+}
+
+/// Returns the zero points of codes in a shape that broadcasts to them: one, or
+/// one for each row of the left matrix or each column of the right one.
 static FailureOr<Tensor> getZeroPoints(NodeImporter &node, unsigned input,
-                                       Type type, bool isLeft) {
-  Tensor &given = node.getInput(input);
-  if (given.element != type)
-    return node.emitError() << "the zero point has type " << given.element
-                            << ", but codes have " << type;
-  if (given.getRank() != 1 || (!isLeft && !given.shape[0].isConstant(1)))
-    return given;
-  if (given.shape[0].isConstant(1))
-    return reshape(node, given, {});
-  return reshape(node, given, {given.shape[0], Size(1)});
+                                       const Tensor &codes, bool isLeft) {
+  Tensor zero = node.getInput(input);
+  if (zero.element != codes.element)
+    return node.emitError() << "the zero point has type " << zero.element
+                            << ", but codes have " << codes.element;
+  if (zero.getRank() == 1) {
+    bool isOne = zero.shape[0].isConstant(1);
+    SmallVector<Size> column{zero.shape[0], Size(1)};
+    if ((isOne || isLeft) &&
+        failed(
+            assign(zero, reshape(node, zero,
+                                 isOne ? ArrayRef<Size>() : ArrayRef(column)))))
+      return failure();
+  }
+  // Products sum along the last dimension on the left, and the one before on
+  // the right.
+  SmallVector<Size> shape(codes.shape);
+  if (size_t rank = shape.size())
+    shape[isLeft || rank == 1 ? rank - 1 : rank - 2] = Size(1);
+  if (!requireBroadcast(node, zero, shape))
+    return node.emitError() << "expected one zero point, or one for each "
+                            << (isLeft ? "row" : "column");
+  return zero;
 }
 
 /// Returns the codes of an input minus the zero point of another one, as
@@ -327,16 +353,11 @@ static FailureOr<Tensor> center(NodeImporter &node, unsigned input,
   SmallVector<Tensor *> operands{&data};
   Tensor zero;
   if (node.hasInput(zeroInput)) {
-    if (failed(assign(zero, getZeroPoints(node, zeroInput, type, isLeft))))
+    if (failed(assign(zero, getZeroPoints(node, zeroInput, data, isLeft))))
       return failure();
     operands.push_back(&zero);
   }
-  FailureOr<SmallVector<Size>> shape = broadcastShapes(node, operands);
-  if (failed(shape))
-    return failure();
-  if (shape->size() != data.shape.size())
-    return node.emitError() << "the zero point has more dimensions than codes";
-  return mapElementsTo(node, operands, *shape, i32,
+  return mapElementsTo(node, operands, data.shape, i32,
                        [&](Scalars &s, ValueRange args) {
                          Value x = extend(s, args[0], type);
                          if (args.size() > 1)
@@ -427,18 +448,13 @@ multiplyConstant(NodeImporter &node, unsigned left, unsigned leftZero,
                                  &columnSums};
   bool isUnsigned = a.element.isUnsignedInteger();
   if (node.hasInput(leftZero)) {
-    if (failed(assign(zero, getZeroPoints(node, leftZero, a.element,
-                                          /*isLeft=*/true))))
+    if (failed(assign(zero, getZeroPoints(node, leftZero, a, /*isLeft=*/true))))
       return failure();
     operands.push_back(&zero);
   }
-  FailureOr<SmallVector<Size>> shape = broadcastShapes(node, operands);
-  if (failed(shape))
-    return failure();
-  if (shape->size() != product->sums.shape.size())
-    return node.emitError() << "the zero point has more dimensions than codes";
   Tensor result = mapElementsTo(
-      node, operands, *shape, i32, [&](Scalars &s, ValueRange args) {
+      node, operands, product->sums.shape, i32,
+      [&](Scalars &s, ValueRange args) {
         Value sum = s.sub(args[0], s.mul(args[1], args[2]));
         Value x = args.size() > 4 ? extend(s, args[4], a.element) : s.get(0);
         if (isUnsigned)
@@ -497,13 +513,12 @@ static LogicalResult importQLinearMatMul(NodeImporter &node) {
       failed(assign(zero, reshape(node, zero, {}))))
     return failure();
   Tensor *operands[] = {&*product, &scales[0], &scales[1], &scales[2], &zero};
-  FailureOr<SmallVector<Size>> shape = broadcastShapes(node, operands);
-  if (failed(shape))
-    return failure();
-  if (shape->size() != product->shape.size())
-    return node.emitError() << "a scale has more dimensions than the result";
+  for (Tensor *operand : operands)
+    if (!requireBroadcast(node, *operand, product->shape))
+      return node.emitError() << "expected one scale, or one for each row or "
+                                 "column of the result";
   Tensor result = mapElementsTo(
-      node, operands, *shape, node.getI8Type(),
+      node, operands, product->shape, node.getI8Type(),
       [&](Scalars &s, ValueRange args) {
         Scalars f(s, s.getF32Type());
         Value factor = f.div(f.mul(f.convert(args[1]), f.convert(args[2])),

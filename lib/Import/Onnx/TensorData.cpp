@@ -253,8 +253,8 @@ TensorReader::map(const TensorProto &proto, uint64_t minBytes,
   AsmResourceBlob blob(
       ArrayRef<char>(raw->data(), raw->size()), /*dataAlignment=*/1,
       [memory](void *, size_t, size_t) {}, /*dataIsMutable=*/false);
-  StringRef name = proto.name.empty() ? "weights" : proto.name.take_front(200);
-  return DenseResourceElementsAttr::get(type, name, std::move(blob));
+  return DenseResourceElementsAttr::get(type, getWeightsKey(proto.name),
+                                        std::move(blob));
 }
 
 DenseElementsAttr

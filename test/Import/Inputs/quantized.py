@@ -221,6 +221,22 @@ for rows, depth, columns in ((1, 5, 3), (17, 37, 70), (2, 1030, 65), (0, 8, 8)):
             [(p.astype(int) - int(zeros[0])) @ (q.astype(int) - zeros[1]),
              (p.astype(int) - each.astype(int)[:, None]) @ (q.astype(int) - int(zeros[1][0]))],
             dims={"x": ["n", depth]})
+# More zero points or scales than rows or columns would add rows or columns.
+codes = [constant("q", np.ones((4, 1), np.int8)), constant("zero", np.array(1, np.int8)),
+         constant("s", np.array(1, np.float32))]
+for name, wrong_points in (("row", np.ones(5, np.int8)), ("row", np.ones((1, 4), np.int8)),
+                           ("column", np.ones(5, np.int8))):
+    for right in ("q", "p"):
+        zeros = ["zeros"] if name == "row" else ["", "zeros"]
+        refuse(f"zeros-{name}", [node("MatMulInteger", ["a", right, *zeros], ["y0"])],
+               {"a": np.ones((1, 4), np.int8), "p": np.ones((4, 1), np.int8)},
+               [*codes, constant("zeros", wrong_points)],
+               f"expected one zero point, or one for each {name}")
+refuse("scales", [node("QLinearMatMul", ["a", "s", "zero", "q", "row", "zero", "s", "zero"],
+                       ["y0"])], {"a": np.ones((1, 4), np.int8)},
+       [*codes, constant("row", np.ones(5, np.float32))],
+       "expected one scale, or one for each row or column")
+
 for number, x in enumerate([floats(3, 9), abs(floats(7)) + 1, np.zeros(3, np.float32)]):
     low, high = min(x.min(), 0), max(x.max(), 0)
     scale = np.float32(high - low) / np.float32(255) if high > low else np.float32(1)

@@ -271,6 +271,19 @@ check("their product", np.allclose(y, 2 * (emb.astype(float) @ w1), rtol=1e-4, a
 _, header, data = split(pathlib.Path("product.safetensors").read_bytes())
 names = [name for name in header if name.startswith("w.panels")]
 check("one matrix", len(names) == 1 and len(data) < 2 * w1.nbytes, f"{list(header)}")
+# A tensor with the name of the packed matrix is another one.
+shape = header[names[0]]["shape"]
+panels = bytes(4 * int(np.prod(shape)))
+text = "x".join(str(size) for size in shape)
+pathlib.Path("packed.mlir").write_text(PRODUCT.replace(
+    "%again: tensor<64x100xf32>)", "%again: tensor<64x100xf32>, "
+    f"%p: tensor<{text}xf32> {{posenc.name = \"{names[0]}\"}})"))
+write_constants({"w": describe(), "again": describe(), names[0]: describe(
+    shape=shape, begin=w1.nbytes, end=w1.nbytes + len(panels))}, w1.tobytes() + panels)
+done = compile_constants("libpacked.so", model="packed.mlir")
+check("a packed name", done.returncode == 0, done.stderr)
+result("./libpacked.so", "@x.npy")
+check("the product of the matrix", (np.load("y.npy") == y).all())
 write_constants({"w": describe()})
 check("one argument is left", compile_constants("libone.so").returncode == 0)
 result("./libone.so", "@x.npy", "64x100xf32=0")
@@ -290,7 +303,13 @@ for header, error in (
         ({"w": []}, "has no dtype, shape or data_offsets"),
         ({"x": describe()}, "an argument that cannot be a constant"),
         ([], "its header is no object"), (b"{", "cannot read constants"),
-        (b"[" * 100000, "nested too deep"), (b"", "cannot read constants")):
+        (b"[" * 100000, "nested deeper than 64 levels"),
+        # Brackets of a name are no brackets of the header.
+        (b'{"' + b"}" * 99 + b'":' + b"[" * 99, "nested deeper than 64 levels"),
+        (b'{"w":{},"w":{}}', "'w' is given twice"),
+        ({"a": describe(), "\x1b[31m": describe()}, "there is no argument 'a'"),
+        ({"\x1b[31m": describe()}, "there is no argument '\\x1B[31m'"),
+        (b"", "cannot read constants")):
     write_constants(header)
     done = compile_constants("liberror.so")
     check(f"constants {header[:40] if isinstance(header, bytes) else header}",
@@ -305,8 +324,11 @@ for content, error in ((b"", "it has no header"),
     done = compile_constants("liberror.so")
     check(f"constants {content}", done.returncode == 1 and error in done.stderr, done.stderr)
 done = compile("liberror.so", "--constants=none", model="product.mlir")
-check("no constants", done.returncode == 1 and "cannot read constants of 'none'"
-      in done.stderr, done.stderr)
+check("no constants", done.returncode == 1 and "cannot read 'none'" in done.stderr,
+      done.stderr)
+done = compile("liberror.so", "--constants=/dev/zero", model="product.mlir")
+check("endless constants", done.returncode == 1 and "it is a device" in done.stderr,
+      done.stderr)
 
 # ===----------------------------------------------------------------------===#
 # Errors of the compiler
