@@ -222,9 +222,14 @@ static llvm::Expected<std::string> nameHost() {
     return (getHostArch() + ":" + cpu).str();
   llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
   TargetSpec host;
-  bool hasVnni = features.lookup("avx512vnni");
+  // A virtual machine may hide a feature that another one implies.
+  auto isHidden = [&](StringRef name) {
+    return llvm::any_of(kImpliedFeatures, [&](auto implied) {
+      return implied.second == name && !features.lookup(implied.first);
+    });
+  };
   if (!setX86Level(host, [&](StringRef name) {
-        return features.lookup(name) && (name != "avx512bf16" || hasVnni) &&
+        return features.lookup(name) && !isHidden(name) &&
                ((name != "amx-bf16" && name != "amx-int8") || mayUseTiles());
       }))
     return makeFloorError("host");
@@ -244,7 +249,10 @@ static llvm::Expected<std::string> nameHost() {
     else
       llvm::consumeError(named.takeError());
   }
-  return "x86-64:" + host.cpu + (host.hasBF16Conversion ? "+avx512bf16" : "");
+  StringRef feature = host.hasBF16Conversion ? "+avx512bf16"
+                      : host.hasInt8Dots     ? "+avx512vnni"
+                                             : "";
+  return "x86-64:" + host.cpu + feature.str();
 }
 
 llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
