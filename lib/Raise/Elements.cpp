@@ -22,6 +22,8 @@ using namespace mlir::posenc::raise;
 
 /// Loops of unrolled reductions have at most so many steps.
 static constexpr int64_t kMaxUnrolled = 4;
+/// Operations in the body of reductions that are unrolled.
+static constexpr size_t kMaxUnrolledBody = 16;
 /// Constants are computed by at most so many operations.
 static constexpr unsigned kMaxConstantParts = 16;
 /// Bound of the recursion.
@@ -429,7 +431,9 @@ const Expr *Elements::expandLinalg(linalg::LinalgOp op, unsigned result,
     if (!isa<AffineConstantExpr>(expr))
       return nullptr;
   }
-  // Unrolls the reduction.
+  // Unrolls the reduction, unless its body computes more than the products of a
+  // rotation: that of a product with quantized weights has a hundred operations
+  // for each element of each layer.
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
   SmallVector<unsigned> reductions;
   int64_t numSteps = 1;
@@ -437,7 +441,8 @@ const Expr *Elements::expandLinalg(linalg::LinalgOp op, unsigned result,
     if (loop)
       continue;
     reductions.push_back(dim);
-    if (ShapedType::isDynamic(ranges[dim]) || ranges[dim] > kMaxUnrolled)
+    if (ShapedType::isDynamic(ranges[dim]) || ranges[dim] > kMaxUnrolled ||
+        op.getBlock()->getOperations().size() > kMaxUnrolledBody)
       return nullptr;
     numSteps *= ranges[dim];
     if (numSteps > kMaxUnrolled || numSteps < 1)
@@ -495,8 +500,11 @@ const Expr *Elements::getYielded(linalg::LinalgOp op, unsigned result,
 /// Returns a scalar of the body of a structured operation with the loops'
 /// indices, or of a function.
 const Expr *Elements::getScalar(Value value, Scalars &scalars, Indices loops) {
-  if (const Expr *known = scalars.lookup(value))
-    return known;
+  // Unknown values are remembered, too: an operand with several users would be
+  // visited once for each path from the yielded value to it.
+  auto [known, isNew] = scalars.try_emplace(value, nullptr);
+  if (!isNew)
+    return known->second;
   Operation *op = value.getDefiningOp();
   auto remember = [&](const Expr *expr) { return scalars[value] = expr; };
   // A value outside of the loops.

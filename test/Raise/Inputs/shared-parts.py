@@ -102,3 +102,16 @@ func.func @sum(%q: tensor<4x8x16xf32>, %k: tensor<4x16x8xf32>, %v: tensor<4x8x16
   %o = linalg.batch_matmul ins(%w, %v : {SCORES}, tensor<4x8x16xf32>) outs(%oz : tensor<4x8x16xf32>) -> tensor<4x8x16xf32>
   return %o : tensor<4x8x16xf32>
 }}""")
+
+# Numbers that depend on a float outside of the loops, which is not known.
+chain = double("arith.mulf", "f32", "arith.negf %f", "g")
+print(f"""
+func.func @unknown(%x: tensor<4x8xf32>, %t: tensor<4x8xf32>, %u: tensor<4x8xf32>, %f: f32) -> tensor<4x8xf32> {{
+  %e = tensor.empty() : tensor<4x8xf32>
+  %c = linalg.generic {{indexing_maps = [#both, #both], iterator_types = ["parallel", "parallel"]}}
+      ins(%t : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {{
+  ^bb0(%ti: f32, %o0: f32):
+{chain}
+    %r = arith.mulf %ti, %g{LEVELS} : f32
+    linalg.yield %r : f32
+  }} -> tensor<4x8xf32>""" + rotate("%c", "%u"))
