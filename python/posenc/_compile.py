@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import codecs
 import contextlib
+import inspect
 import json
 import operator
 import os
@@ -198,6 +199,8 @@ _WRITERS = {
     "opt_level": _to_number, "causal": _to_causal,
     "raise_": _to_yes}
 _FLAGS = ("qk_norm", "lse", "no_warnings")
+# Options that are paths.
+_FILES = ("tuning", "schedule", "report")
 
 
 def _read_files(**paths) -> dict[str, tuple[str, bytes]]:
@@ -418,7 +421,11 @@ def compile_library(source: str, output: str, constants: str,
                     options: Mapping[str, Any]) -> Kernels:
     """Compiles a module to a library with a file of weights, and loads both. Its arguments
     that have names of tensors in the file `constants` are weights. `options` are those of
-    `compile`."""
+    `compile`; warnings are about the caller of the caller of the caller."""
+    # Other flags of posenc-compile, such as --emit, would write another kind of file.
+    inspect.signature(compile).bind(source, **options)
+    options = {name: _to_file(name, value) if name in _FILES and value is not None else value
+               for name, value in options.items()}
     warns = not options.get("no_warnings", False)
     done = subprocess.run(
         [_find_tool("posenc-compile"), source, "-o", output, f"--constants={constants}",

@@ -140,7 +140,8 @@ def _write_linalg(program: ExportedProgram, constant_limit: int,
              [*held, *[""] * (len(function.attributes["function_type"].value.inputs) -
                               len(held))]])
         text = module.operation.get_asm(large_elements_limit=None, enable_debug_info=False)
-    return text, {name: value.detach().cpu().contiguous() for name, value in held.items()}
+    return text, {name: value.detach().cpu().resolve_neg().contiguous()
+                  for name, value in held.items()}
 
 
 def _write_tensors(path: str, tensors: Mapping[str, torch.Tensor]) -> None:
@@ -223,12 +224,12 @@ def compile_exported(exported: ExportedProgram, *, constant_limit: int = 16 << 2
 
     exported: the program; it is not changed
     constant_limit: parameters and buffers of more bytes are arguments of the function,
-        which the result holds; others are constants of its library
+        which the result holds; others are constants of its library. Not used with `freeze`
     freeze: parameters and buffers of 4 KiB and more are packed for the kernels while
         compiling, into a file of weights that is mapped; later changes of the module's
         parameters change nothing. A path is that of the library to write, `libX.so`, with
         `X.safetensors` beside it, for `posenc.load`. Needs the tool posenc-compile
-    options: those of `posenc.compile`; with `freeze`, those that are numbers and text
+    options: those of `posenc.compile`
 
         exported = torch.export.export(model, (tokens,))
         function = posenc.torch.compile_exported(exported)
@@ -245,4 +246,7 @@ def compile_exported(exported: ExportedProgram, *, constant_limit: int = 16 << 2
         return ExportedFunction(exported, compile(text, **options), list(held.values()))
     text, held = _write_linalg(exported, _MIN_WEIGHT - 1, _STORED)
     output = None if freeze is True else os.fsdecode(freeze)
+    if output == "":
+        raise Error("freeze: expected True, False, or the path of a library, libX.so; got an "
+                    "empty path")
     return ExportedFunction(exported, _freeze(text, held, output, options), [])

@@ -155,6 +155,16 @@ def test_a_frozen_program(is_dynamic, tmp_path):
     torch.testing.assert_close(function(ids), model(ids), rtol=1e-5, atol=2e-6)
     with pytest.raises(posenc.CompileError, match="unknown pairing|applies only"):
         posenc.torch.compile_exported(program, freeze=True, pairing="half")
+    with pytest.raises(posenc.Error, match="got an empty path"):
+        posenc.torch.compile_exported(program, freeze="")
+    # A flag of posenc-compile that is no option of compile.
+    with pytest.raises(TypeError, match="unexpected keyword argument 'emit'"):
+        posenc.torch.compile_exported(program, freeze=True, emit="obj")
+    with torch.no_grad():
+        model.project.weight = torch.nn.Parameter(torch._neg_view(torch.randn(40, 40)))
+    function = posenc.torch.compile_exported(
+        torch.export.export(model, (ids,)), freeze=True, opt_level=0)
+    torch.testing.assert_close(function(ids), model(ids), rtol=1e-5, atol=2e-6)
 
 
 def test_a_frozen_program_needs_the_compiler(monkeypatch):
