@@ -11,6 +11,8 @@ own, with its number of threads:
     system = System("onnxruntime", model, threads=2)
     logits = system.ask("prepare", "onnxruntime", case)
     seconds, cpu_seconds = system.ask("measure", "onnxruntime")
+
+With TRACE=1 in the environment, the processes print where their errors were raised.
 """
 
 import importlib.util
@@ -38,7 +40,7 @@ class Model(NamedTuple):
 
     config: object
     path: str
-    # The byte and the shape of each weight.
+    # The offset in the file and the shape of each weight.
     places: dict
     library: str
 

@@ -190,6 +190,9 @@ def main():
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
+    unknown = set(options.ways.split(",")) - set(WAYS)
+    if unknown:
+        parser.error(f"expected --ways of {', '.join(WAYS)}; got {', '.join(sorted(unknown))}")
     options.ways = [way for way in WAYS if way in options.ways.split(",")]
     absent = [name for name, package in PACKAGES.items()
               if importlib.util.find_spec(package) is None]

@@ -27,7 +27,10 @@ FRONT_PAGE = (SOURCE / "README.md").read_text(encoding="utf-8")
 MODEL = """\
 import os, subprocess, sys
 sys.path.insert(0, os.path.join(os.environ["POSENC_SOURCE"], "test", "Import", "Inputs"))
+import functools, llama_model
 from llama_model import Llama, write_llama
+# The model builder's name of the graph, which is that of the function.
+llama_model.write = functools.partial(llama_model.write, name="main_graph")
 write_llama("model.onnx", Llama(hidden=512, inner=64, heads=8, vocabulary=32000))
 subprocess.run([os.path.join(os.environ["POSENC_BIN"], "posenc-compile"), "model.onnx", "-o",
                 "libmodel.so", "--opt-level=0"], check=True)
