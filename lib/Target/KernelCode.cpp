@@ -178,8 +178,8 @@ static std::optional<KernelCode> getImage(ModuleOp module, const GpuCode &gpu,
     if (image.isPtx == (kind == CodeKind::Ptx))
       return KernelCode{image.bytes, ""};
   module.emitError("cannot generate a cubin: it needs ptxas of a CUDA toolkit, "
-                   "or of the Python package nvidia-cuda-nvcc, that supports "
-                   "the architecture");
+                   "or of the Python package nvidia-cuda-nvcc or triton, that "
+                   "supports the architecture");
   return std::nullopt;
 }
 

@@ -18,7 +18,10 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <chrono>
+#include <csignal>
 #include <mutex>
+#include <thread>
 
 using namespace mlir::posenc;
 
@@ -47,6 +50,30 @@ static std::string read(const std::string &path) {
   return buffer ? (*buffer)->getBuffer().str() : "";
 }
 
+/// Waits for a process, and ends it after that many seconds unless they are 0.
+/// Returns its exit code, or another number than 0 and a message.
+static int wait(const llvm::sys::ProcessInfo &process, unsigned seconds,
+                std::string &message) {
+  if (seconds == 0)
+    return llvm::sys::Wait(process, std::nullopt, &message).ReturnCode;
+  // LLVM's limit is an alarm, which only the main thread gets, and this thread
+  // may be another one.
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point end = Clock::now() + std::chrono::seconds(seconds);
+  while (true) {
+    llvm::sys::ProcessInfo done = llvm::sys::Wait(process, 0, &message);
+    if (done.Pid != 0)
+      return done.ReturnCode;
+    if (Clock::now() >= end)
+      break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  ::kill(process.Pid, SIGKILL);
+  llvm::sys::Wait(process, std::nullopt, &message);
+  message = "it took more than " + std::to_string(seconds) + " seconds";
+  return -1;
+}
+
 /// Runs a program and returns what it prints, to standard output and error; an
 /// error with that text if it fails.
 static llvm::Expected<std::string> run(llvm::StringRef program,
@@ -60,9 +87,13 @@ static llvm::Expected<std::string> run(llvm::StringRef program,
   std::optional<llvm::StringRef> redirects[] = {"", llvm::StringRef(log.path),
                                                 llvm::StringRef(log.path)};
   std::string message;
-  int code = llvm::sys::ExecuteAndWait(program, arguments, std::nullopt,
-                                       redirects, secondsToWait,
-                                       /*MemoryLimit=*/0, &message);
+  bool isFailed = false;
+  llvm::sys::ProcessInfo process =
+      llvm::sys::ExecuteNoWait(program, arguments, std::nullopt, redirects,
+                               /*MemoryLimit=*/0, &message, &isFailed);
+  if (isFailed)
+    return llvm::createStringError(message);
+  int code = wait(process, secondsToWait, message);
   if (code != 0)
     return llvm::createStringError(message.empty() ? read(log.path) : message);
   return read(log.path);
