@@ -160,6 +160,15 @@ Value mlir::posenc::emitQuotient(SoftmaxBuilder &b, Value acc, Value sum) {
   return b.select(isEmpty, b.number(0), b.div(acc, sum));
 }
 
+SinkMerge mlir::posenc::emitSinkMerge(SoftmaxBuilder &b,
+                                      const SoftmaxState &keys, Value sink) {
+  SoftmaxState other = emitSinkState(b, sink);
+  SoftmaxMerge merge = emitMerge(b, {keys.max, other.max});
+  Value sum = emitMergedSum(b, {keys.sum, other.sum}, merge.factors);
+  return {{merge.max, sum},
+          emitQuotient(b, b.mul(keys.sum, merge.factors[0]), sum)};
+}
+
 Value mlir::posenc::emitLogSum(SoftmaxBuilder &b, const SoftmaxState &state,
                                Value sink) {
   auto isEqual = [&](Value x, Value y) {

@@ -53,10 +53,15 @@ func.func @log_sums(%q: memref<2x?x4x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: me
 
 // -----
 
-// Rotated rows would be rounded to bf16, which changes a log-sum-exp.
+// Rotated rows rounded to bf16 would change a log-sum-exp. Scores are those of rounded
+// rows and remainders: three times as many products.
 // CHECK-LABEL: func.func @rotated_log_sums
-// CHECK-NOT: amx
-// CHECK: posenc.tile_product floats
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<{{[0-9]+}}x6x2x16x16xf32>
+// CHECK: amx.tile_zero
+// CHECK-COUNT-12: amx.tile_mulf
+// CHECK-NOT: amx.tile_mulf
+// CHECK: amx.tile_store
+// CHECK-NOT: posenc.tile_product
 #r = #posenc.rotation<pairing = half, frequencies = <dim = 64, base = 10000.0>>
 func.func @rotated_log_sums(%q: memref<2x?x4x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %o: memref<2x?x4x64xbf16>, %l: memref<2x?x4xf32>) {
   posenc.attention query_rotation = #r key_rotation = #r ins(%q, %k, %v : memref<2x?x4x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) outs(%o, %l : memref<2x?x4x64xbf16>, memref<2x?x4xf32>)

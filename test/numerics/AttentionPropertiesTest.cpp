@@ -558,6 +558,66 @@ TEST(AttentionPropertiesTest, TileStepsDoNotDependOnOtherRows) {
   }
 }
 
+/// With values of 1, the output is the share of the keys beside the sink. It is
+/// that of weights which are not rounded: the error of a few rounded ones,
+/// which are equal here, is 2^-9, and would show where the share is near the
+/// middle of two numbers.
+TEST(AttentionPropertiesTest, SinksAreComparedWithExactWeights) {
+  constexpr int64_t queries = 60, keys = 20;
+  constexpr double scale = 0.125, step = 0.125;
+  Text text;
+  text.dtype = POSENC_BF16;
+  text.arguments = ", %x: tensor<4xf32>";
+  text.groups = " sinks(%x : tensor<4xf32>)";
+  runtime::Array sink = makeRandom(POSENC_F32, {kHeads}, 5);
+  runtime::Array q = make(POSENC_BF16, getShape(1, queries, kHeads),
+                          [](int64_t, int64_t t, int64_t h, int64_t d) {
+                            return d == 0 ? step * (1 + t + 60 * h) : 0;
+                          });
+  // All keys but the first have the same score.
+  runtime::Array k = make(POSENC_BF16, getShape(1, keys, kKeyHeads),
+                          [](int64_t, int64_t j, int64_t, int64_t d) {
+                            return d == 0 && j > 0 ? -1 : 0;
+                          });
+  runtime::Array v = make(POSENC_BF16, k.shape(),
+                          [](int64_t, int64_t, int64_t, int64_t) { return 1; });
+  reference::DType type = getReferenceType(POSENC_BF16);
+  auto round = [&](double x) {
+    return static_cast<double>(
+        reference::decode(type, reference::encode(type, x)));
+  };
+  for (Route route : {Route::BF16Dots, Route::BF16Tiles}) {
+    Kernel kernel(getModule(text), route);
+    for (int64_t count : {int64_t(9), queries}) {
+      size_t faults = 0;
+      runtime::Array some = slice(q, 0, count);
+      runtime::Array output = std::move(
+          kernel.call("f", {some.value(), k.value(), v.value(), sink.value()})
+              .front());
+      for (int64_t t = 0; t < count; ++t)
+        for (int64_t h = 0; h < kHeads; ++h) {
+          double weight = std::exp(-scale * step * (1 + t + 60 * h));
+          double other = std::exp(sink.dataAs<float>()[h]);
+          auto getShare = [&](double x) {
+            double sum = 1 + (keys - 1) * x;
+            return sum / (sum + other);
+          };
+          double share = getShare(weight);
+          double bound = std::ldexp(1, std::ilogb(share) - 8) + 1e-5 * share;
+          double got = static_cast<double>(reference::decode(
+              type, reference::loadBits(type, output.data(),
+                                        (t * kHeads + h) * kDim)));
+          EXPECT_LE(std::fabs(got - share), bound)
+              << "query " << t << ", head " << h;
+          double wrong = round(getShare(round(weight)));
+          faults += std::fabs(wrong - share) > bound;
+        }
+      // Control: rounded weights exceed the bound.
+      EXPECT_GT(faults, 0u);
+    }
+  }
+}
+
 TEST(AttentionPropertiesTest, LargeScoresDoNotOverflow) {
   constexpr int64_t keys = 211;
   for (Route route : {Route::Direct, Route::Linalg})

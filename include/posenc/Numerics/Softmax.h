@@ -145,6 +145,16 @@ SoftmaxMerge emitMerge(SoftmaxBuilder &b, ValueRange maxes);
 /// order of the lists.
 Value emitMergedSum(SoftmaxBuilder &b, ValueRange sums, ValueRange factors);
 
+/// A row with its sink, and the share of the keys in the running sum.
+struct SinkMerge {
+  SoftmaxState state;
+  Value share;
+};
+/// Adds the sink to the state of a row that has not counted it, for
+/// `Base2Softmax`.
+SinkMerge emitSinkMerge(SoftmaxBuilder &b, const SoftmaxState &keys,
+                        Value sink);
+
 /// Returns acc / l, and 0 for a row without keys. With 1 for `acc`, the factor
 /// that normalizes accumulators.
 Value emitQuotient(SoftmaxBuilder &b, Value acc, Value sum);

@@ -40,12 +40,8 @@ static bool canUseTiles(AttentionOp op, const VectorTarget &target) {
   constexpr int64_t columns = 16;
   int64_t valueDim =
       cast<ShapedType>(op.getValue().getType()).getShape().back();
-  // Nor are log-sum-exp outputs those of rows that are rounded after a norm or
-  // rotation.
-  bool hasExactRows = !op.getQueryNorm() && !op.getKeyNorm() &&
-                      !op.getQueryRotation() && !op.getKeyRotation();
   return target.hasBF16Tiles && hasBF16Pairs(op, target) &&
-         valueDim % columns == 0 && (!op.getLogSumInit() || hasExactRows);
+         valueDim % columns == 0;
 }
 
 bool mlir::posenc::usesTileSteps(AttentionOp op, const VectorTarget &target) {
@@ -106,6 +102,29 @@ SmallVector<Value> mlir::posenc::packPairs(ImplicitLocOpBuilder &builder,
   return words;
 }
 
+bool mlir::posenc::keepsRemainders(AttentionOp op) {
+  return op.getLogSumInit() && (op.getQueryNorm() || op.getKeyNorm() ||
+                                op.getQueryRotation() || op.getKeyRotation());
+}
+
+SplitRow mlir::posenc::splitRow(OpBuilder &builder, Location loc, Value wide) {
+  auto narrow = cast<VectorType>(wide.getType()).clone(builder.getBF16Type());
+  SplitRow row;
+  row.rounded = arith::TruncFOp::create(builder, loc, narrow, wide);
+  Value near = arith::ExtFOp::create(builder, loc, wide.getType(), row.rounded);
+  ElementwiseBuilder b(builder, loc, wide);
+  Value rest = b.sub(wide, near);
+  Value isFinite =
+      b.compare(arith::CmpFPredicate::OEQ, b.sub(rest, rest), b.f32(0));
+  auto round = [&](Value x) -> Value {
+    return arith::TruncFOp::create(builder, loc, narrow,
+                                   b.select(isFinite, x, b.f32(0)));
+  };
+  row.finite = round(near);
+  row.remainder = round(rest);
+  return row;
+}
+
 Value mlir::posenc::packWeights(ImplicitLocOpBuilder &builder,
                                 MutableArrayRef<Value> weights) {
   SmallVector<Value> bits;
@@ -152,28 +171,47 @@ void mlir::posenc::emitKeyPairs(ImplicitLocOpBuilder &builder,
   Value zero = createIndex(builder, 0);
   if (!rows.isPlain())
     rows.emitRow(builder, op.getKey(), at, code.dim, code.rows, zero, zero);
-  int64_t words = code.dim / 2;
+  int64_t words = code.dim / 2, allWords = code.getNumWords();
+  bool isSplit = code.tiles.hasTileSteps() && keepsRemainders(op);
   if (int64_t rest = words % code.tiles.lanes;
       code.tiles.hasTileSteps() && rest > 0)
-    storeVector(builder, createSplat(builder, code.getVectorType(), 0),
-                code.keys, {row, createIndex(builder, words - rest)});
+    for (int64_t part = 0; part < (isSplit ? 3 : 1); ++part)
+      storeVector(builder, createSplat(builder, code.getVectorType(), 0),
+                  code.keys,
+                  {row, createIndex(builder, part * allWords + words - rest)});
   forEachVector(
       builder, builder.getLoc(), code.dim, 2 * code.tiles.lanes,
       [&](OpBuilder &b, Location loc, Value lane, int64_t length) {
-        Value pairs;
-        if (rows.isPlain()) {
-          pairs = loadBF16(b, loc, op.getKey(), at, lane, length);
-        } else {
-          auto type = VectorType::get({length}, b.getF32Type());
-          Value wide = vector::LoadOp::create(b, loc, type, code.rows,
-                                              ValueRange{zero, lane});
-          pairs = arith::TruncFOp::create(b, loc, type.clone(b.getBF16Type()),
-                                          wide);
-        }
         Value two = arith::ConstantIndexOp::create(b, loc, 2);
         Value word = b.createOrFold<arith::DivUIOp>(loc, lane, two);
-        vector::StoreOp::create(b, loc, bitCast(b, loc, pairs, b.getF32Type()),
-                                code.keys, ValueRange{row, word});
+        auto store = [&](Value pairs, int64_t part) {
+          Value offset =
+              arith::ConstantIndexOp::create(b, loc, part * allWords);
+          vector::StoreOp::create(
+              b, loc, bitCast(b, loc, pairs, b.getF32Type()), code.keys,
+              ValueRange{row,
+                         b.createOrFold<arith::AddIOp>(loc, word, offset)});
+        };
+        auto type = VectorType::get({length}, b.getF32Type());
+        Value wide, pairs;
+        if (rows.isPlain()) {
+          pairs = loadBF16(b, loc, op.getKey(), at, lane, length);
+          if (isSplit)
+            wide = arith::ExtFOp::create(b, loc, type, pairs);
+        } else {
+          wide = vector::LoadOp::create(b, loc, type, code.rows,
+                                        ValueRange{zero, lane});
+        }
+        if (!isSplit) {
+          if (!pairs)
+            pairs = arith::TruncFOp::create(b, loc, type.clone(b.getBF16Type()),
+                                            wide);
+          return store(pairs, 0);
+        }
+        SplitRow split = splitRow(b, loc, wide);
+        store(split.rounded, 0);
+        store(split.finite, 1);
+        store(split.remainder, 2);
       });
 }
 

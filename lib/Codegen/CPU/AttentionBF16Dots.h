@@ -38,6 +38,13 @@ SmallVector<Value> packPairs(ImplicitLocOpBuilder &builder,
 Value packWeights(ImplicitLocOpBuilder &builder,
                   MutableArrayRef<Value> weights);
 
+/// An f32 vector as bf16, and as the sum of two bf16, where it is finite; these
+/// are 0 elsewhere, since 0 times infinity is NaN.
+struct SplitRow {
+  Value rounded, finite, remainder;
+};
+SplitRow splitRow(OpBuilder &builder, Location loc, Value wide);
+
 /// Adds NaN to `sum` where an element of a word is infinite or NaN.
 Value addUnsafePairs(ImplicitLocOpBuilder &builder, Value words, Value sum);
 

@@ -180,8 +180,9 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
   constexpr int64_t maxQueries = 384;
   int64_t pair = usesBF16Dots(op, target) ? 2 : 1,
           maxKeys = pair == 2 ? 128 : 96;
+  int64_t statistics = pair == 2 && op.getSinks() ? 3 : 2;
   int64_t queryBytes =
-      4 * (alignTo(dim, lanes) / pair + alignTo(valueDim, lanes) + 2);
+      4 * (alignTo(dim, lanes) / pair + alignTo(valueDim, lanes) + statistics);
   int64_t keyBytes = 4 * (getRowSize(dim / pair) + getRowSize(valueDim) / pair +
                           getQueryTile());
   // With interleaved pairs the table has a cosine and a sine for each lane.
@@ -511,6 +512,8 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
         allocate({count, alignTo(numKeys + queryTile - 1, tiles.lanes)});
   rowMax = allocate({getNumQueryTiles(), queryTile});
   rowSum = allocate({getNumQueryTiles(), queryTile});
+  if (hasBF16Dots && hasExactSums())
+    exactSum = allocate({getNumQueryTiles(), queryTile});
 }
 
 VectorType AttentionCode::getVectorType() const {
@@ -528,6 +531,13 @@ bool AttentionCode::hasOwnScores() const {
   Value mask = attention.getMask();
   return !attention.getScore().empty() ||
          (mask && !getElementTypeOrSelf(mask.getType()).isInteger(1));
+}
+
+double AttentionCode::getExponentScale() const {
+  AttentionOp attention = op;
+  // exp(x) = 2^(x * log2(e)).
+  return attention.getScoreScale() *
+         (hasOwnScores() ? 1 : llvm::numbers::log2e);
 }
 
 bool AttentionCode::hasOwnPairs() const {

@@ -242,9 +242,11 @@ struct AttentionCode {
   ///   scores (key, lane), keys (key, dim), values (key, value dim),
   ///   rowMax and rowSum (query tile, lane), and `rows`, which holds the rows
   ///   of a register tile of queries or results before they are transposed.
-  /// With bf16 dot products (AttentionBF16Dots.h) a word holds two channels of
+  /// `exactSum` is like `rowSum`, of weights before they are rounded, and then
+  /// scores are scaled instead of queries; null where it is not needed. With
+  /// bf16 dot products (AttentionBF16Dots.h) a word holds two channels of
   /// queries and keys, and two keys of scores and values.
-  Value queries, acc, scores, keys, values, rowMax, rowSum, rows;
+  Value queries, acc, scores, keys, values, rowMax, rowSum, exactSum, rows;
   TileStepBuffers steps;
   /// Buffers of the decode kernel, f32: products (key and query, half the
   /// lanes), scores (key and query), weights (block, key and query),
@@ -279,6 +281,8 @@ struct AttentionCode {
   /// Whether a score_mod region or a soft cap changes scores. Otherwise queries
   /// are scaled by log2(e) in advance, and scores are exponents of base 2.
   bool hasOwnScores() const;
+  /// The factor of scores as exponents of base 2, or as arguments of score_mod.
+  double getExponentScale() const;
   /// Whether a score_mod or mask_mod region or a mask operand applies to single
   /// pairs of query and key.
   bool hasOwnPairs() const;
@@ -287,8 +291,8 @@ struct AttentionCode {
   /// Whether the mask operand or a region loads elements for single pairs of
   /// query and key.
   bool loadsPairElements() const;
-  /// With tile steps: whether the sums of weights before they are rounded to
-  /// bf16 are kept, which sinks and log-sum-exp outputs need.
+  /// With products of bf16: whether the sums of weights before they are rounded
+  /// to bf16 are kept, which sinks and log-sum-exp outputs need.
   bool hasExactSums() const;
 };
 
@@ -555,6 +559,9 @@ bool usesBF16Dots(AttentionOp op, const VectorTarget &target);
 /// Whether AMX tiles compute the prefill kernel's products, in pipelined steps
 /// (AttentionTileSteps.h).
 bool usesTileSteps(AttentionOp op, const VectorTarget &target);
+/// Whether rows of queries and keys have remainders with AMX: they are changed
+/// on load, and rounding the changed rows would change a log-sum-exp output.
+bool keepsRemainders(AttentionOp op);
 /// Whether AMX tiles compute the products of a decode kernel, with the rows of
 /// all query heads of a key head stacked.
 bool usesStackedSteps(AttentionOp op, const VectorTarget &target,

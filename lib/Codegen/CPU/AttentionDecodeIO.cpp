@@ -18,8 +18,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 void Decode::emitQueries(const AttentionRows &rows) {
-  double factor =
-      op.getScoreScale() * (code.hasOwnScores() ? 1 : llvm::numbers::log2e);
+  double factor = code.getExponentScale();
   Value scale = createSplat(b, type, factor);
   bool split = areKeysSplit();
   int64_t vectors = split ? 2 : 1;

@@ -285,10 +285,8 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
   const AttentionTiles &tiles = code.tiles;
   Value zero = createIndex(builder, 0);
   Value queryTile = createIndex(builder, tiles.getQueryTile());
-  // Scales by log2(e), since exp(x) = 2^(x * log2(e)).
-  double scale = op.getScoreScale();
-  if (!code.hasOwnScores())
-    scale *= llvm::numbers::log2e;
+  // Rows of bf16 are not rounded again if scores are scaled instead.
+  double scale = code.exactSum ? 1 : code.getExponentScale();
   Value factor = createSplat(builder, code.getVectorType(), scale);
   createLoop(builder, zero, task.numQueryTiles, 1, [&](Value number) {
     Value first = mulIndex(builder, number, tiles.getQueryTile());
@@ -342,12 +340,17 @@ void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
     Value total = loadVector(builder, type, code.rowSum, at);
     Value maximum = loadVector(builder, type, code.rowMax, at);
     Value sinks;
-    if (op.getSinks() && op.getLogSumInit())
+    if (op.getSinks() && (op.getLogSumInit() || code.exactSum))
       sinks = broadcast(builder, type,
                         memref::LoadOp::create(builder, op.getSinks(),
                                                ValueRange{block.queryHead}));
     Base2Softmax softmax(builder, loc, type);
     factors.push_back(emitQuotient(softmax, softmax.number(1), total));
+    if (code.exactSum) {
+      Value exact = loadVector(builder, type, code.exactSum, at);
+      SinkMerge merge = emitSinkMerge(softmax, {maximum, exact}, sinks);
+      factors.back() = softmax.mul(factors.back(), merge.share);
+    }
     if (op.getLogSumInit())
       storeVector(builder, emitLogSum(softmax, {maximum, total}, sinks),
                   code.rowMax, at);

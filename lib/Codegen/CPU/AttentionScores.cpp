@@ -88,6 +88,9 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
                     builder.getIndexAttr(tiles.getQueryTile()));
     scores = emitProduct(builder, code, keys, queries, tiles.scoreRows,
                          /*transposed=*/false, /*skipsZeros=*/false);
+    if (code.exactSum)
+      for (Value &score : scores)
+        score = softmax.mul(score, softmax.number(code.getExponentScale()));
     emitMasks(builder, code, block, row, isPartial, appliesWhere, scores);
     SmallVector<Value> largest(before);
     for (auto [number, score] : llvm::enumerate(scores)) {

@@ -32,8 +32,10 @@ SmallVector<Value> mlir::posenc::emitSoftmax(ImplicitLocOpBuilder &builder,
     storeVector(builder, maximum, code.rowMax, at);
     Base2Softmax softmax(builder, builder.getLoc(), type);
     SoftmaxStep step = emitStep(softmax, before, maximum);
+    // The sums of weights, and of exact ones.
+    SmallVector<Value> start(code.exactSum ? 2 : 1, none);
     ValueRange sum = createLoop(
-        builder, block.firstRow, block.endRow, code.getDotWidth(), none,
+        builder, block.firstRow, block.endRow, code.getDotWidth(), start,
         [&](Value row, ValueRange sums) {
           SmallVector<Value> weights;
           for (int64_t i = 0; i < code.getDotWidth(); ++i) {
@@ -41,20 +43,25 @@ SmallVector<Value> mlir::posenc::emitSoftmax(ImplicitLocOpBuilder &builder,
                                      {addIndex(builder, row, i), lane});
             weights.push_back(emitExp(softmax, score, step.base.value));
           }
+          SmallVector<Value> next(sums);
+          if (code.exactSum)
+            for (Value weight : weights)
+              next[1] = arith::AddFOp::create(builder, next[1], weight);
           // Works in place: words overwrite scores that have already been read.
           Value stored = code.hasBF16Dots ? packWeights(builder, weights)
                                           : weights.front();
           Value position = builder.createOrFold<arith::DivUIOp>(
               row, createIndex(builder, code.getDotWidth()));
           storeVector(builder, stored, code.scores, {position, lane});
-          Value sum = sums.front();
           for (Value weight : weights)
-            sum = arith::AddFOp::create(builder, sum, weight);
-          return SmallVector<Value>{sum};
+            next[0] = arith::AddFOp::create(builder, next[0], weight);
+          return next;
         });
-    Value total = loadVector(builder, type, code.rowSum, at);
-    storeVector(builder, softmax.fma(total, step.factor, sum.front()),
-                code.rowSum, at);
+    const Value memories[] = {code.rowSum, code.exactSum};
+    for (auto [memory, added] : llvm::zip(memories, sum)) {
+      Value total = loadVector(builder, type, memory, at);
+      storeVector(builder, softmax.fma(total, step.factor, added), memory, at);
+    }
     factors.push_back(step.factor);
   }
   return factors;
@@ -81,6 +88,9 @@ void mlir::posenc::emitStart(ImplicitLocOpBuilder &builder,
               builder, sinks,
               ValueRange{addIndex(builder, task.queryHead, head)});
           state = emitSinkState(softmax, broadcast(builder, type, sink));
+          // Where exact sums are kept, the sink is added at the end.
+          if (code.exactSum)
+            state.sum = zero;
         }
         Value first = mulIndex(builder, head, tiles.getQueryTilesPerHead());
         Value end = addIndex(builder, first, task.numQueryTiles);
@@ -88,6 +98,8 @@ void mlir::posenc::emitStart(ImplicitLocOpBuilder &builder,
           forLanes([&](Value lane) {
             storeVector(builder, state.max, code.rowMax, {queryTile, lane});
             storeVector(builder, state.sum, code.rowSum, {queryTile, lane});
+            if (code.exactSum)
+              storeVector(builder, zero, code.exactSum, {queryTile, lane});
           });
           // Includes the padding columns.
           int64_t columns = code.getNumColumns();

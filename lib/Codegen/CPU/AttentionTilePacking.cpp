@@ -33,8 +33,7 @@ void mlir::posenc::allocateTileSteps(AttentionCode &code,
     return allocate(all);
   };
   int64_t queryTiles = code.getNumQueryTiles();
-  int64_t channels = getNumParts(code.dim),
-          columns = getNumParts(code.valueDim);
+  int64_t channels = getRowParts(code.op), columns = getNumParts(code.valueDim);
   int64_t steps = tiles.keys / kStepKeys;
   int64_t rows = tiles.getQueryTile(), halves = rows / kTileRows;
   TileStepBuffers &buffers = code.steps;
@@ -65,7 +64,7 @@ void mlir::posenc::allocateTileSteps(AttentionCode &code,
   // The relative positions of the pairs of a step.
   if (int64_t count = getRelativeValues(op).size())
     code.relativeValues = allocate({count, 2 * kStepKeys});
-  code.keys = allocate({kTileRows, getRowSize(code.getNumWords())});
+  code.keys = allocate({kTileRows, getRowSize(channels * kTileRows)});
   code.rows = allocate({1, getRowSize(code.dim)});
 }
 
@@ -106,19 +105,36 @@ static void emitQueryRow(ImplicitLocOpBuilder &builder,
   forEachVector(
       builder, builder.getLoc(), code.dim, 2 * code.tiles.lanes,
       [&](OpBuilder &b, Location loc, Value lane, int64_t length) {
-        Value narrow;
         auto type = VectorType::get({length}, b.getBF16Type());
+        auto wideType = type.clone(b.getF32Type());
+        auto store = [&](Value narrow, int64_t part) {
+          Value offset = arith::ConstantIndexOp::create(
+              b, loc, part * kStepKeys * getNumParts(code.dim));
+          storeQueryWords(b, loc, code, queryTile, row,
+                          b.createOrFold<arith::AddIOp>(loc, lane, offset),
+                          narrow);
+        };
+        bool isSplit = keepsRemainders(op);
+        Value narrow, wide;
         if (rows.isPlain()) {
           SmallVector<Value> from(at);
           from.push_back(lane);
           narrow = vector::LoadOp::create(b, loc, type, op.getQuery(), from);
+          if (isSplit)
+            wide = arith::ExtFOp::create(b, loc, wideType, narrow);
         } else {
-          Value wide =
-              vector::LoadOp::create(b, loc, type.clone(b.getF32Type()),
-                                     code.rows, ValueRange{zero, lane});
-          narrow = arith::TruncFOp::create(b, loc, type, wide);
+          wide = vector::LoadOp::create(b, loc, wideType, code.rows,
+                                        ValueRange{zero, lane});
         }
-        storeQueryWords(b, loc, code, queryTile, row, lane, narrow);
+        if (!isSplit) {
+          if (!narrow)
+            narrow = arith::TruncFOp::create(b, loc, type, wide);
+          return store(narrow, 0);
+        }
+        SplitRow split = splitRow(b, loc, wide);
+        store(split.rounded, 0);
+        store(split.remainder, 1);
+        store(split.finite, 2);
       });
 }
 
@@ -265,7 +281,7 @@ static void emitKeyWords(ImplicitLocOpBuilder &builder,
     Value half = builder.createOrFold<arith::RemUIOp>(
         builder.createOrFold<arith::DivUIOp>(key, size),
         createIndex(builder, 2));
-    createLoop(builder, zero, createIndex(builder, getNumParts(code.dim)), 1,
+    createLoop(builder, zero, createIndex(builder, getRowParts(code.op)), 1,
                [&](Value part) {
                  SmallVector<Value> words;
                  Value word = mulIndex(builder, part, kTileRows);
@@ -544,13 +560,9 @@ void mlir::posenc::emitTileResults(ImplicitLocOpBuilder &builder,
                            emitRowSums(builder, code, block.queryTile, firstRow,
                                        /*number=*/1));
       if (sink) {
-        SoftmaxState other = emitSinkState(b, sink);
-        SoftmaxMerge merge = emitMerge(b, {state.max, other.max});
-        Value sum = emitMergedSum(b, {state.sum, other.sum}, merge.factors);
-        // The share of the keys.
-        factor = b.mul(
-            factor, emitQuotient(b, b.mul(state.sum, merge.factors[0]), sum));
-        state = {merge.max, sum};
+        SinkMerge merge = emitSinkMerge(b, state, sink);
+        factor = b.mul(factor, merge.share);
+        state = merge.state;
       }
       if (code.steps.logSums)
         storeVector(builder, emitLogSum(b, state, sink), code.steps.logSums,

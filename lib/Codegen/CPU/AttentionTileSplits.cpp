@@ -146,9 +146,9 @@ void TileSplits::start() {
   Base2Softmax b(builder, builder.getLoc(), type);
   SoftmaxState state = emitEmptyState(b);
   forEachTile([&](Value queryTile) {
-    for (auto [i, value] :
-         llvm::enumerate(ArrayRef{state.max, state.sum, state.sum}))
-      storeVector(builder, value, code.steps.mergedState,
+    for (int64_t i = 0; i < kTileStateVectors; ++i)
+      storeVector(builder, i == 0 ? state.max : state.sum,
+                  code.steps.mergedState,
                   {queryTile, createIndex(builder, i), zero});
     forEachRow(queryTile, [&](Value row) {
       forEachVectorOf(queryTile, row, [&](ValueRange at) {

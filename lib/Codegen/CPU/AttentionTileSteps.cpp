@@ -24,13 +24,19 @@ using namespace mlir::posenc;
 // Sizes
 //===----------------------------------------------------------------------===//
 
+int64_t mlir::posenc::getRowParts(AttentionOp op) {
+  return getNumParts(
+             cast<ShapedType>(op.getKey().getType()).getShape().back()) *
+         (keepsRemainders(op) ? 3 : 1);
+}
+
 void AttentionTiles::setTileSteps(AttentionOp op, const VectorTarget &target,
                                   int64_t groupSize, int64_t bytes) {
   auto getDim = [](Value tensor) {
     return cast<ShapedType>(tensor.getType()).getShape().back();
   };
   int64_t dim = getDim(op.getKey());
-  int64_t channels = getNumParts(dim);
+  int64_t channels = getRowParts(op);
   int64_t columns = getNumParts(getDim(op.getValue()));
   constexpr int64_t tile = 4 * kTileRows * kTileRows;
   int64_t tables = (op.getQueryRotation() ? getQuerySlots(op, target) : 0) +
@@ -90,7 +96,7 @@ void AttentionTiles::setStackedSteps(AttentionOp op, DecodeRange range,
   };
   int64_t keyHeads =
       cast<ShapedType>(op.getKey().getType()).getDimSize(op.getKeyHeadDim());
-  int64_t channels = getNumParts(getDim(op.getKey()));
+  int64_t channels = getRowParts(op);
   int64_t columns = getNumParts(getDim(op.getValue()));
   minTokens = range.min;
   vectors = 1;
@@ -224,7 +230,7 @@ TileProduct StepEmitter::getScores(Value queryTile, Value stepInTile,
           getTilesOfBlock(builder, code.steps.keys, stepInTile,
                           /*isRowMajor=*/true),
           getTilesOfBlock(builder, scores, {}, /*isRowMajor=*/true),
-          getNumParts(code.dim), /*accumulates=*/false};
+          getRowParts(code.op), /*accumulates=*/false};
 }
 
 SmallVector<TileProduct> StepEmitter::getWeighted(Value weights,

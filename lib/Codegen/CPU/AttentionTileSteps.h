@@ -38,6 +38,11 @@
 // passes through memory is still that of one step after the other, and a step
 // in which a row sees no key adds 0 to it.
 //
+// Log-sum-exp outputs need scores more exact than those of rotated or normed
+// rows that are rounded to bf16. These rows are sums of two bf16, and scores of
+// three products: that of the rounded rows, and those of one row's remainder
+// and the other row, rounded and where it is finite.
+//
 // BF16Weights.h describes the softmax. An offset that must be raised after a
 // step is so rare that the step's items are then computed again, for the rows
 // concerned. Results are weighted means of values, so accumulators are divided
@@ -96,6 +101,10 @@ struct TileStep {
   /// `emitPairScores`.
   bool hasPairScores = false;
 };
+
+/// Tiles of 32 elements of a row of queries or keys: those of the channels,
+/// three times if rows are sums of two bf16.
+int64_t getRowParts(AttentionOp op);
 
 //===----------------------------------------------------------------------===//
 // Scores (AttentionTileMasks.cpp)
@@ -191,8 +200,8 @@ void emitTileStepsTask(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 // KV splits (AttentionTileSplits.cpp)
 //===----------------------------------------------------------------------===//
 
-/// Emits the number of tasks among which the KV splits of a head are divided: as
-/// many as there are splits, or 1 if `partials` is too small for the batch.
+/// Emits the number of tasks among which the KV splits of a head are divided:
+/// as many as there are splits, or 1 if `partials` is too small for the batch.
 Value emitNumTileSplitTasks(ImplicitLocOpBuilder &builder,
                             const AttentionCode &code, Value numTokens,
                             Value numQueryTiles);
