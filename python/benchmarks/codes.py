@@ -20,6 +20,7 @@ Posenc's.
 """
 
 import argparse
+import math
 import os
 import pathlib
 import statistics
@@ -187,7 +188,7 @@ def main():
         size = depth * columns * (bits / 8 + (4 / options.block if bits < 32 else 0))
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "model.onnx"
-            count = max(1, round(options.megabytes * 1e6 / size + 0.5))
+            count = max(1, math.ceil(options.megabytes * 1e6 / size))
             total = make_model(path, kind, depth, columns, options.block, count)
             ours = posenc.compile(path)
             settings = onnxruntime.SessionOptions()

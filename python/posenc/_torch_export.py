@@ -202,6 +202,9 @@ class ExportedFunction:
                         for name in signature.user_inputs]
         # Constants such as None are no results of the function.
         self._outputs = [spec.arg for spec in signature.output_specs]
+        self._unsigned = {node.name for node in program.graph.nodes
+                          if isinstance(node.meta.get("val"), torch.Tensor)
+                          and node.meta["val"].dtype is torch.uint8}
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         flat, spec = _pytree.tree_flatten((arguments, named))
@@ -211,9 +214,16 @@ class ExportedFunction:
                   for name, value in zip(self._inputs, flat) if name is not None]
         results = getattr(self.kernels, _FUNCTION)(*self.parameters, *inputs)
         tensors = iter(results if isinstance(results, (tuple, list)) else [results])
-        return _pytree.tree_unflatten(
-            [next(tensors) if isinstance(output, TensorArgument) else output.value
-             for output in self._outputs], self._out_spec)
+
+        def get(output: Any) -> Any:
+            if not isinstance(output, TensorArgument):
+                return output.value
+            tensor = next(tensors)
+            # MLIR's integers, and those of the function, have no sign.
+            return tensor.view(torch.uint8) if output.name in self._unsigned else tensor
+
+        return _pytree.tree_unflatten([get(output) for output in self._outputs],
+                                      self._out_spec)
 
 
 def compile_exported(exported: ExportedProgram, *, constant_limit: int = 16 << 20,

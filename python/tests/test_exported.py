@@ -176,6 +176,26 @@ def test_a_frozen_program_needs_the_compiler(monkeypatch):
             posenc.torch.compile_exported(export(False)[1], freeze=True)
 
 
+def test_unsigned_bytes():
+    pytest.importorskip("torch_mlir", reason="torch-mlir is not installed")
+
+    class Bytes(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("table", torch.arange(0, 256, 5, dtype=torch.uint8))
+
+        def forward(self, x, ids):
+            return x + 100, x.to(torch.float32), self.table[ids], x.to(torch.int8)
+
+    arguments = (torch.tensor([0, 1, 127, 128, 200, 255], dtype=torch.uint8),
+                 torch.tensor([0, 30, 51]))
+    model = Bytes()
+    function = posenc.torch.compile_exported(torch.export.export(model, arguments),
+                                             opt_level=0)
+    for result, expected in zip(function(*arguments), model(*arguments)):
+        torch.testing.assert_close(result, expected, rtol=0, atol=0)
+
+
 def test_a_program_that_writes():
     pytest.importorskip("torch_mlir", reason="torch-mlir is not installed")
 
