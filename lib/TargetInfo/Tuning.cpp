@@ -199,8 +199,9 @@ static constexpr Tuning kZen5 = {
 /// peeled; prefetches of results gain another 3 % at 1,024 x 1,024 x 1,024. On
 /// Ice Lake, the loop over the reduction loads about one vector or element per
 /// cycle: with all data in the L1 cache, a tile of 8 x 32 (10 loads for 16
-/// multiply-adds) reaches .86 of the peak, 14 x 32 .94 and 8 x 48 .98. Codes have
-/// been measured here only: other rows follow from the sizes of the caches.
+/// multiply-adds) reaches .86 of the peak, 14 x 32 .94 and 8 x 48 .98. Codes
+/// have been measured here only: other rows follow from the sizes of the
+/// caches.
 static constexpr Tuning kIceLake = [] {
   Tuning tuning = kZen5;
   tuning.productTileVectors = 3;
