@@ -170,11 +170,11 @@ func.func @few_rows(%w: memref<?x32xf32>, %n: index, %start: vector<32xf32>) -> 
 
 // -----
 
-// Scratch memory, parts of rows, and every other row are not prefetched.
+// Scratch memory, parts of rows, every other row, and scalars are not prefetched.
 // CHECK-LABEL: func.func @others(
 // CHECK-NOT:     memref.prefetch
 // CHECK:         return
-func.func @others(%w: memref<?x64xf32>, %v: memref<?x32xf32>, %n: index, %start: vector<32xf32>) -> vector<32xf32> {
+func.func @others(%w: memref<?x64xf32>, %v: memref<?x32xf32>, %m: memref<f32>, %n: index, %start: vector<32xf32>) -> vector<32xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = arith.constant 0.0 : f32
@@ -184,8 +184,10 @@ func.func @others(%w: memref<?x64xf32>, %v: memref<?x32xf32>, %n: index, %start:
     %a = vector.transfer_read %w[%k, %c0], %zero {in_bounds = [true]} : memref<?x64xf32>, vector<32xf32>
     %b = vector.transfer_read %scratch[%k, %c0], %zero {in_bounds = [true]} : memref<256x32xf32>, vector<32xf32>
     %c = vector.transfer_read %v[%double, %c0], %zero {in_bounds = [true]} : memref<?x32xf32>, vector<32xf32>
+    %d = vector.transfer_read %m[], %zero : memref<f32>, vector<f32>
+    %e = vector.broadcast %d : vector<f32> to vector<32xf32>
     %p = math.fma %a, %b, %acc : vector<32xf32>
-    %s = math.fma %a, %c, %p : vector<32xf32>
+    %s = math.fma %e, %c, %p : vector<32xf32>
     scf.yield %s : vector<32xf32>
   }
   return %sum : vector<32xf32>

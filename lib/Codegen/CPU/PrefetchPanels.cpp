@@ -125,7 +125,8 @@ struct PanelRead {
 } // namespace
 
 /// Returns the number of elements that the iteration of a loop reads by vectors
-/// like `op` from the same row, or 0 if `op` is not the first of these reads.
+/// like `op` from the same row of a matrix, or 0 if `op` is not the first of
+/// these reads.
 static int64_t countRowElements(vector::TransferReadOp op) {
   int64_t count = 0;
   for (auto other : op->getBlock()->getOps<vector::TransferReadOp>()) {
@@ -145,13 +146,15 @@ std::optional<PanelRead> PanelRead::get(vector::TransferReadOp op,
   VectorType type = op.getVectorType();
   MemRefType memref = dyn_cast<MemRefType>(op.getBase().getType());
   unsigned rank = memref ? memref.getRank() : 0;
+  if (rank < 2)
+    return std::nullopt;
   int64_t elements = countRowElements(op);
   int64_t bytes = elements * type.getElementTypeBitWidth() / 8;
   SmallVector<int64_t> strides;
   int64_t offset;
   // Strides of arguments are dynamic. Those of packed ones are nearly always
   // contiguous, and others would only be prefetched in vain.
-  if (rank < 2 || failed(memref.getStridesAndOffset(strides, offset)) ||
+  if (failed(memref.getStridesAndOffset(strides, offset)) ||
       (strides[rank - 2] != elements &&
        !ShapedType::isDynamic(strides[rank - 2])) ||
       type.getRank() == 0 || !op.getPermutationMap().isMinorIdentity() ||
