@@ -181,6 +181,12 @@ def _freeze(text: str, tensors: Mapping[str, torch.Tensor], output: str | None,
                                constants, options)
 
 
+def _drop_sign(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns unsigned bytes as signed ones, which the functions take: MLIR's integers have
+    no sign."""
+    return tensor.view(torch.int8) if tensor.dtype is torch.uint8 else tensor
+
+
 class ExportedFunction:
     """A compiled program of torch.export: called with its arguments, it returns its
     results.
@@ -193,7 +199,7 @@ class ExportedFunction:
                  parameters: Sequence[torch.Tensor]):
         signature = program.graph_signature
         self.kernels = kernels
-        self.parameters = list(parameters)
+        self.parameters = [_drop_sign(tensor) for tensor in parameters]
         self._in_spec = program.call_spec.in_spec
         self._out_spec = program.call_spec.out_spec
         names = {node.name for node in program.graph.nodes if node.op == "placeholder"
@@ -210,7 +216,7 @@ class ExportedFunction:
         flat, spec = _pytree.tree_flatten((arguments, named))
         if spec != self._in_spec:
             raise Error(f"expected arguments of the structure {self._in_spec}, got {spec}")
-        inputs = [value.detach() if isinstance(value, torch.Tensor) else value
+        inputs = [_drop_sign(value.detach()) if isinstance(value, torch.Tensor) else value
                   for name, value in zip(self._inputs, flat) if name is not None]
         results = getattr(self.kernels, _FUNCTION)(*self.parameters, *inputs)
         tensors = iter(results if isinstance(results, (tuple, list)) else [results])
@@ -219,7 +225,6 @@ class ExportedFunction:
             if not isinstance(output, TensorArgument):
                 return output.value
             tensor = next(tensors)
-            # MLIR's integers, and those of the function, have no sign.
             return tensor.view(torch.uint8) if output.name in self._unsigned else tensor
 
         return _pytree.tree_unflatten([get(output) for output in self._outputs],
