@@ -80,7 +80,6 @@ static void addForms(size_t number, mlir::MLIRContext &context,
   mlir::OwningOpRef<mlir::ModuleOp> module = parse();
   if (!module)
     return;
-  corpus.validTexts.push_back(number);
   corpus.generic.push_back(print(*module, /*generic=*/true));
   std::string bytes;
   llvm::raw_string_ostream os(bytes);

@@ -20,8 +20,6 @@ struct Corpus {
   std::vector<std::string> configs;
   /// Modules as written in Inputs, printed in generic form, and as bytecode.
   std::vector<std::string> texts, generic, bytecode;
-  /// The numbers of the texts that have these forms: those that are valid.
-  std::vector<size_t> validTexts;
   /// Modules printed after each stage of the lowering.
   std::vector<std::string> stages;
   /// Modules of other compilers, from the tests of Import and Raise.

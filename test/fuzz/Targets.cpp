@@ -186,27 +186,6 @@ Outcome Targets::readModule(llvm::StringRef text) {
   return {wrong, module ? Read : Refused};
 }
 
-Outcome Targets::readForm(llvm::StringRef form, llvm::StringRef text) {
-  std::string printed[2];
-  for (auto [input, output] :
-       llvm::zip_equal(llvm::ArrayRef{form, text}, printed)) {
-    std::string wrong;
-    OwningOpRef<ModuleOp> module = load(input, wrong);
-    if (!module)
-      return {wrong.empty() ? "is refused" : wrong, Refused};
-    // Only the text has names of arguments.
-    module->walk([](FunctionOpInterface function) {
-      for (unsigned i = 0; i < function.getNumArguments(); ++i)
-        function.removeArgAttr(i, PosencDialect::kNameAttrName);
-    });
-    llvm::raw_string_ostream(output) << *module;
-  }
-  return {printed[0] == printed[1] ? ""
-                                   : "is another module:\n" + printed[0] +
-                                         "\nits text is:\n" + printed[1],
-          Read};
-}
-
 Outcome Targets::runModule(llvm::StringRef text, uint64_t choice,
                            OptLevel codeLevel) {
   std::string wrong;

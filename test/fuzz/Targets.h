@@ -36,8 +36,6 @@ public:
   Outcome runConfig(llvm::StringRef text);
   /// Reads, imports, raises and prints a module.
   Outcome readModule(llvm::StringRef textOrBytecode);
-  /// Reads another form of a valid module, which must be the module of `text`.
-  Outcome readForm(llvm::StringRef form, llvm::StringRef text);
   /// Compiles a module. `choice` selects the passes that run besides the
   /// pipelines, and the last stage of the compilation. Machine code is of
   /// `codeLevel`.
