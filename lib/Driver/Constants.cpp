@@ -35,7 +35,7 @@ struct TensorFile {
   std::shared_ptr<llvm::MemoryBuffer> memory;
   StringRef data;
   std::unique_ptr<json::Document> header;
-  /// What the header says of each tensor.
+  /// The entries of the header, by the names of the tensors.
   llvm::StringMap<const json::Value *> tensors;
   /// Elements by their type and their first byte: names of the same bytes are
   /// one constant.

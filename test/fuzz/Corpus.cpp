@@ -69,13 +69,12 @@ static std::string print(mlir::ModuleOp module, bool generic) {
   return text;
 }
 
-/// Adds the other forms of a text, if it is a valid module.
-static void addForms(size_t number, mlir::MLIRContext &context,
+/// Adds the other forms of a module, if it is valid.
+static void addForms(const std::string &text, mlir::MLIRContext &context,
                      const mlir::posenc::TargetSpec &target, Corpus &corpus) {
   using mlir::posenc::Stage;
   auto parse = [&] {
-    return mlir::parseSourceString<mlir::ModuleOp>(corpus.texts[number],
-                                                   &context);
+    return mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   };
   mlir::OwningOpRef<mlir::ModuleOp> module = parse();
   if (!module)
@@ -124,8 +123,8 @@ static Corpus createCorpus() {
     llvm::consumeError(target.takeError());
     return corpus;
   }
-  for (size_t i = 0; i < corpus.texts.size(); ++i)
-    addForms(i, context, *target, corpus);
+  for (const std::string &text : corpus.texts)
+    addForms(text, context, *target, corpus);
   return corpus;
 }
 

@@ -651,6 +651,21 @@ void mlir::posenc::createLoop(ImplicitLocOpBuilder &builder, Value from,
   });
 }
 
+void mlir::posenc::emitIf(ImplicitLocOpBuilder &builder, Value condition,
+                          function_ref<void()> then,
+                          function_ref<void()> otherwise) {
+  auto branch =
+      scf::IfOp::create(builder, condition,
+                        /*withElseRegion=*/static_cast<bool>(otherwise));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  then();
+  if (!otherwise)
+    return;
+  builder.setInsertionPointToStart(branch.elseBlock());
+  otherwise();
+}
+
 SmallVector<Value> mlir::posenc::transpose(ImplicitLocOpBuilder &builder,
                                            SmallVector<Value> vectors) {
   int64_t count = vectors.size();

@@ -361,6 +361,10 @@ ValueRange createLoop(
     function_ref<SmallVector<Value>(Value index, ValueRange carried)> body);
 void createLoop(ImplicitLocOpBuilder &builder, Value from, Value to,
                 int64_t step, function_ref<void(Value index)> body);
+/// Emits a branch without results; `otherwise` may be null.
+void emitIf(ImplicitLocOpBuilder &builder, Value condition,
+            function_ref<void()> then,
+            function_ref<void()> otherwise = nullptr);
 /// Emits a loop that LLVM does not unroll. Unrolled, it would keep loads in
 /// registers and spill them.
 ValueRange createRolledLoop(

@@ -148,21 +148,6 @@ Value mlir::posenc::emitNumSplitTasks(ImplicitLocOpBuilder &builder,
                                  createIndex(builder, 1));
 }
 
-static void emitIf(ImplicitLocOpBuilder &builder, Value condition,
-                   function_ref<void()> then,
-                   function_ref<void()> otherwise = nullptr) {
-  auto branch =
-      scf::IfOp::create(builder, condition,
-                        /*withElseRegion=*/static_cast<bool>(otherwise));
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(branch.thenBlock());
-  then();
-  if (!otherwise)
-    return;
-  builder.setInsertionPointToStart(branch.elseBlock());
-  otherwise();
-}
-
 void mlir::posenc::emitDecode(ImplicitLocOpBuilder &builder,
                               const AttentionCode &code,
                               const AttentionRows &queryRows,

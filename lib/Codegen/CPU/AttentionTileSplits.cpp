@@ -257,26 +257,20 @@ void mlir::posenc::emitTileDecode(ImplicitLocOpBuilder &builder,
   TileSplits splits(builder, code, task);
   Value isAlone = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
                                         numSplitTasks, createIndex(builder, 1));
-  auto ifAlone = [&](bool isExpected, function_ref<void()> body) {
-    auto branch = scf::IfOp::create(builder, isAlone, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(isExpected ? branch.thenBlock()
-                                                : branch.elseBlock());
-    body();
-  };
   auto getSplit = [&](Value number) {
     return builder.createOrFold<arith::DivUIOp>(
         mulIndex(builder, number, code.tiles.maxSplits), numSplitTasks);
   };
-  ifAlone(true, [&] { splits.start(); });
+  emitIf(builder, isAlone, [&] { splits.start(); });
   createLoop(builder, getSplit(splitTask),
              getSplit(addIndex(builder, splitTask, 1)), 1, [&](Value split) {
                emitTileStepsTask(builder, code, queryRows, keyRows, task, begin,
                                  end, split);
-               ifAlone(true, [&] { splits.merge(/*split=*/nullptr); });
-               ifAlone(false, [&] { splits.store(split); });
+               emitIf(
+                   builder, isAlone, [&] { splits.merge(/*split=*/nullptr); },
+                   [&] { splits.store(split); });
              });
-  ifAlone(true, [&] { splits.finish(); });
+  emitIf(builder, isAlone, [&] { splits.finish(); });
 }
 
 void mlir::posenc::emitTileMerge(ImplicitLocOpBuilder &builder,

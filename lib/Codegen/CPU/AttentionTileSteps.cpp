@@ -123,7 +123,7 @@ void AttentionTiles::setStackedSteps(AttentionOp op, DecodeRange range,
            4 * kTileRows * getRowSize(channels * kTileRows);
   };
   heads = groupSize;
-  while (getBytes() > bytes && maxSplits > 1)
+  if (getBytes() > bytes)
     maxSplits = 1;
   for (int64_t count = groupSize - 1; count > 0 && getBytes() > bytes; --count)
     if (groupSize % count == 0)
