@@ -160,10 +160,12 @@ static constexpr llvm::StringLiteral kWeightsFunction =
  * FILE
  * The path is that of the file, or that of its folder with a final slash. NULL
  * stands for the folder of the file that this code is in, or for the file that
- * is open already; to open another one then is an error. Returns 0, or 15 and
- * a message in err, a buffer of errlen bytes (or NULL and 0). Any threads may
- * call it, before they call functions that read weights. The file must not
- * change while the library is in use: replace it by renaming another one. */
+ * is open already; to open another one then is an error. Files of the model
+ * that have other weights (--weights=model) are found by their paths from the
+ * folder of that file. Returns 0, or 15 and a message in err, a buffer of
+ * errlen bytes (or NULL and 0). Any threads may call it, before they call
+ * functions that read weights. The files must not change while the library is
+ * in use: replace them by renaming others. */
 int32_t LIB_weights_open(const char *path, char *err, size_t errlen);
 
 )";

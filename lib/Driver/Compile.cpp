@@ -25,6 +25,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -61,6 +62,8 @@ struct Request {
   CodeOptions code;
   bool saveTemps = false;
   bool remarks = false;
+  /// Whether weights may stay in the model's files.
+  bool keepsWeights = false;
   /// Whether to list the functions of the input instead of compiling.
   bool list = false;
   InputOptions inputOptions;
@@ -223,6 +226,31 @@ static std::string getWeightsPath(StringRef output) {
   return std::string(path);
 }
 
+/// Names the files of the model by their paths below the folder of the output,
+/// where the library looks for them. `files` have their paths without links.
+static llvm::Error addModelFiles(Request &request,
+                                 std::vector<ModelFile> files) {
+  StringRef folder = llvm::sys::path::parent_path(request.output);
+  llvm::SmallString<256> root;
+  if (std::error_code code =
+          llvm::sys::fs::real_path(folder.empty() ? "." : folder, root))
+    return llvm::createStringError("'" + folder + "': " + code.message());
+  if (!root.ends_with("/"))
+    root += '/';
+  for (ModelFile &file : files) {
+    StringRef name = file.name;
+    if (!name.consume_front(root))
+      return llvm::createStringError(
+          "--weights=model: '" + file.name +
+          "' is not below the folder of the output, '" + root +
+          "': write the library to a folder of the model, or pass "
+          "--weights=file");
+    file.name = name.str();
+  }
+  request.code.weights->modelFiles = std::move(files);
+  return llvm::Error::success();
+}
+
 /// Returns the stage that the module is lowered to if the output is MLIR.
 static std::optional<Stage> getStage(Emit emit) {
   switch (emit) {
@@ -283,11 +311,20 @@ static int compile(Request &request, CompileReport *report) {
     report->watch(context, diagnostics, request.remarks);
   else if (request.remarks)
     diagnostics.printRemarks();
+  LoadHooks hooks = report ? report->getLoadHooks() : LoadHooks();
+  std::vector<ModelFile> modelFiles;
+  if (request.keepsWeights)
+    hooks.onExternalData = [&](StringRef path,
+                               std::shared_ptr<llvm::MemoryBuffer> memory) {
+      modelFiles.push_back({path.str(), std::move(memory)});
+    };
   OwningOpRef<ModuleOp> module =
-      loadModule(request.input, request.inputOptions, context,
-                 report ? report->getLoadHooks() : LoadHooks());
+      loadModule(request.input, request.inputOptions, context, hooks);
   if (!module)
     return kExitError;
+  if (request.keepsWeights)
+    if (llvm::Error error = addModelFiles(request, std::move(modelFiles)))
+      return fail(std::move(error));
   if (request.list) {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -355,6 +392,10 @@ static int compile(Request &request, CompileReport *report) {
                                    : CodeCache::fromEnvironment());
   if (!code)
     return kExitError;
+  if (request.keepsWeights && !code->refersToModel &&
+      !request.inputOptions.noWarnings)
+    getErrorStream() << "posenc-compile: warning: --weights=model: no weights "
+                        "stay in files of the model; --remarks says why\n";
   if (report && kind == CodeKind::Object)
     report->addObject(code->code);
   else if (report && kind != CodeKind::Cubin)
@@ -489,10 +530,12 @@ static std::optional<int> parseArguments(int argc, char **argv,
              "generate single-threaded code (default: OpenMP)", threads);
   std::optional<OptLevel> optLevel;
   addOptLevelOption(parser, optLevel);
-  parser.add("weights", "file|embed",
+  parser.add("weights", "file|model|embed",
              "whether constants of 4 KiB and more are in a file beside OUT, "
              "X.safetensors for libX.so, or in the code (default: in the code "
-             "if they have at most 16 MiB together)",
+             "if they have at most 16 MiB together); 'model' is 'file', but "
+             "those that need no packing stay in the ONNX model's external "
+             "data, which must be below the folder of OUT",
              weights);
   parser.add("header", "FILE", "path of the C header (default: next to OUT)",
              header);
@@ -582,15 +625,17 @@ static std::optional<int> parseArguments(int argc, char **argv,
   request.code.prefix = getPrefix(request.output);
   bool canHaveWeights =
       hasHeader(*kind) && *kind != Emit::Spirv && request.output != "-";
-  if (weights && *weights != "file" && *weights != "embed")
-    return usage("unknown weights '" + *weights + "': expected file or embed");
-  if (weights == "file" && !canHaveWeights)
+  request.keepsWeights = weights == "model";
+  bool isFile = weights == "file" || request.keepsWeights;
+  if (weights && !isFile && *weights != "embed")
+    return usage("unknown weights '" + *weights +
+                 "': expected file, model or embed");
+  if (isFile && !canHaveWeights)
     return usage("this output has no file of weights; remove --weights");
   if (canHaveWeights && weights != "embed")
     request.code.weights = {
         llvm::sys::path::filename(getWeightsPath(request.output)).str(),
-        weights == "file" ? 0 : kMaxEmbeddedBytes,
-        {}};
+        isFile ? 0 : kMaxEmbeddedBytes};
   if (header && !hasHeader(*kind))
     return usage("this kind of output has no C header; remove --header");
   if (report && request.report.empty())

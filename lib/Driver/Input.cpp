@@ -204,7 +204,8 @@ static OwningOpRef<ModuleOp> loadConfig(StringRef path, ContentReader read,
 //===----------------------------------------------------------------------===//
 
 static OwningOpRef<ModuleOp> loadOnnx(StringRef path, ContentReader read,
-                                      MLIRContext &context) {
+                                      MLIRContext &context,
+                                      const LoadHooks &hooks) {
   std::unique_ptr<llvm::MemoryBuffer> buffer = read(kMaxOnnxBytes);
   if (!buffer)
     return nullptr;
@@ -220,6 +221,7 @@ static OwningOpRef<ModuleOp> loadOnnx(StringRef path, ContentReader read,
       options.folders.push_back(llvm::sys::path::parent_path(file).str());
   }
   options.memory = std::move(buffer);
+  options.onExternalData = hooks.onExternalData;
   return importOnnx(context, options.memory->getBuffer(), path, options);
 }
 
@@ -486,7 +488,7 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader readInput,
                     "' is not one");
   OwningOpRef<ModuleOp> module =
       isConfig                  ? loadConfig(path, read, options, context)
-      : path.ends_with(".onnx") ? loadOnnx(path, read, context)
+      : path.ends_with(".onnx") ? loadOnnx(path, read, context, hooks)
                                 : loadMLIR(path, read, context);
   if (!module || failed(setStackLimit(*module, options)))
     return nullptr;

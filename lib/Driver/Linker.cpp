@@ -69,7 +69,8 @@ static constexpr llvm::StringLiteral kLibc[] = {
     // weights.
     "__cxa_finalize", "__errno_location", "__register_atfork", "close",
     "dl_iterate_phdr", "dlerror", "dlopen", "dlsym", "getpid", "getppid",
-    "lseek", "mmap", "munmap", "open", "read", "readlink", "sched_yield"};
+    "lseek", "mmap", "munmap", "open", "openat", "read", "readlink",
+    "sched_yield"};
 
 /// Functions of libgomp that KernelSupport.c calls.
 static constexpr llvm::StringLiteral kLibgomp[] = {

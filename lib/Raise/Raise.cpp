@@ -48,13 +48,13 @@ static DenseSet<Attribute> findWeights(Operation *module) {
 }
 
 /// Gives constants of numbers that are resources, as torch-mlir writes them,
-/// the form whose elements are read.
+/// the form whose elements are read. Integers of 8 bits are codes.
 static void readResources(Operation *module) {
   DenseSet<Attribute> weights = findWeights(module);
   module->walk([&](arith::ConstantOp op) {
     auto resource = dyn_cast<DenseResourceElementsAttr>(op.getValue());
     if (!resource || resource.getElementType().isInteger(1) ||
-        weights.contains(resource))
+        resource.getElementType().isInteger(8) || weights.contains(resource))
       return;
     AsmResourceBlob *blob = resource.getRawHandle().getBlob();
     bool isSplat;

@@ -269,7 +269,9 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
       return getImage(module, *gpu, kind);
   }
   SmallVector<OwningOpRef<ModuleOp>> copies;
-  WeightsFile weights;
+  WeightsFile weights(options.weights
+                          ? ArrayRef<ModelFile>(options.weights->modelFiles)
+                          : ArrayRef<ModelFile>());
   LibraryParts parts;
   parts.targets = options.targets;
   parts.gpu = gpu ? &*gpu : nullptr;
@@ -341,6 +343,7 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
   result.code = std::move(*object);
   result.header = createHeader(kernels, options.prefix, parts.weightsName);
   result.hasWeights = !weights.empty();
+  result.refersToModel = weights.refersToModel();
   if (showStage)
     showStage(".o", result.code);
   return result;

@@ -380,5 +380,5 @@ int32_t openWeights(const struct WeightsFile *file, const char *path,
 /* Runs when a library that has weights in a file is unloaded. */
 void closeWeights(void) {
   if (weights.isOpen)
-    munmap(weights.data, weights.bytes);
+    unmapWeights(weights.file, weights.data);
 }

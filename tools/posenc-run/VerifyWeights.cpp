@@ -36,6 +36,56 @@ static std::string findFile(const ::posenc::runtime::Library &library) {
   return weights ? weights->getString("file").value_or("").str() : "";
 }
 
+/// Returns the digest of bytes as files of weights have it.
+static std::string getDigest(StringRef bytes) {
+  return "blake3:" +
+         llvm::toHex(llvm::BLAKE3::hash<32>(llvm::arrayRefFromStringRef(bytes)),
+                     /*LowerCase=*/true);
+}
+
+static llvm::Error failDigest(const llvm::Twine &what, StringRef found,
+                              StringRef expected) {
+  return llvm::createStringError(what + " are damaged: their digest is " +
+                                 found + ", expected " + expected);
+}
+
+/// Compares the tensors that stay in a file of the model, as `posenc.model`
+/// describes it. Returns the number of their bytes.
+static llvm::Expected<int64_t> verifyModelFile(StringRef path,
+                                               const llvm::json::Value &file) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return llvm::createStringError("'" + path +
+                                   "': " + buffer.getError().message());
+  StringRef bytes = (*buffer)->getBuffer();
+  const llvm::json::Object *object = file.getAsObject();
+  const llvm::json::Object *tensors =
+      object ? object->getObject("tensors") : nullptr;
+  int64_t count = 0;
+  for (const auto &[name, value] : tensors ? *tensors : llvm::json::Object()) {
+    const llvm::json::Object *tensor = value.getAsObject();
+    const llvm::json::Array *offsets =
+        tensor ? tensor->getArray("data_offsets") : nullptr;
+    std::optional<StringRef> digest =
+        tensor ? tensor->getString("digest") : std::nullopt;
+    std::optional<uint64_t> begin, end;
+    if (offsets && offsets->size() == 2) {
+      begin = (*offsets)[0].getAsUINT64();
+      end = (*offsets)[1].getAsUINT64();
+    }
+    if (!digest || !begin || !end || *begin > *end || *end > bytes.size())
+      return llvm::createStringError("'" + path + "': the description of '" +
+                                     StringRef(name) + "' is malformed");
+    std::string found = getDigest(bytes.slice(*begin, *end));
+    if (found != *digest)
+      return failDigest("'" + path + "': the weights '" + StringRef(name) + "'",
+                        found, *digest);
+    count += *end - *begin;
+  }
+  return count;
+}
+
 llvm::Expected<int64_t> mlir::posenc::verifyWeights(StringRef path) {
   std::string error;
   // This compares the header.
@@ -72,14 +122,32 @@ llvm::Expected<int64_t> mlir::posenc::verifyWeights(StringRef path) {
       root ? root->getObject("__metadata__") : nullptr;
   StringRef digest =
       metadata ? metadata->getString("posenc.digest").value_or("") : "";
-  if (!digest.consume_front("blake3:"))
+  if (!digest.starts_with("blake3:"))
     return fail("the header has no digest");
   rest = rest.drop_front(size);
-  std::string found =
-      llvm::toHex(llvm::BLAKE3::hash<32>(llvm::arrayRefFromStringRef(rest)),
-                  /*LowerCase=*/true);
+  std::string found = getDigest(rest);
   if (found != digest)
-    return fail("the weights are damaged: their digest is " + found +
-                ", expected " + digest);
-  return static_cast<int64_t>(rest.size());
+    return failDigest("'" + file + "': the weights", found, digest);
+  int64_t count = rest.size();
+  std::optional<StringRef> text = metadata->getString("posenc.model");
+  if (!text)
+    return count;
+  llvm::Expected<llvm::json::Value> model = llvm::json::parse(*text);
+  if (!model)
+    return fail("'posenc.model' is no JSON: " +
+                llvm::toString(model.takeError()));
+  const llvm::json::Object *files = model->getAsObject();
+  if (!files)
+    return fail("'posenc.model' is no object");
+  // To open the library has checked that the paths stay below the folder.
+  StringRef folder = llvm::sys::path::parent_path(file);
+  for (const auto &[relative, description] : *files) {
+    llvm::SmallString<128> full(folder);
+    llvm::sys::path::append(full, StringRef(relative));
+    llvm::Expected<int64_t> bytes = verifyModelFile(full, description);
+    if (!bytes)
+      return bytes.takeError();
+    count += *bytes;
+  }
+  return count;
 }

@@ -14,8 +14,9 @@
 
 namespace mlir::posenc {
 
-/// Reads the weights beside the library at `path` and compares them with the
-/// digest in their header. Returns the number of bytes read.
+/// Reads the weights beside the library at `path`, and those that stay in files
+/// of the model, and compares them with the digests in the header. Returns the
+/// number of bytes read.
 llvm::Expected<int64_t> verifyWeights(llvm::StringRef path);
 
 } // namespace mlir::posenc

@@ -15,6 +15,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -102,6 +103,10 @@ struct LoadHooks {
   std::function<void(ModuleOp)> onBuilt;
   /// Takes the module in MLIR's own dialects, before it is raised.
   std::function<void(ModuleOp)> onImported;
+  /// Takes each file of external data of an ONNX model, by its path without
+  /// links, and its memory.
+  std::function<void(StringRef, std::shared_ptr<llvm::MemoryBuffer>)>
+      onExternalData;
 };
 
 /// Loads a model's config from a path that ends with `.json`, an ONNX model

@@ -13,6 +13,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <functional>
 #include <memory>
 
 namespace mlir::posenc {
@@ -25,6 +26,10 @@ struct OnnxImportOptions {
   /// The memory of the bytes, which large constants refer to. They are copied
   /// if it is null.
   std::shared_ptr<llvm::MemoryBuffer> memory;
+  /// Takes each file of external data, by its path without links, and its
+  /// memory, which large constants refer to. May be empty.
+  std::function<void(StringRef path, std::shared_ptr<llvm::MemoryBuffer>)>
+      onExternalData;
 };
 
 /// Maximum size of an ONNX file, and of its constants that are copied, in

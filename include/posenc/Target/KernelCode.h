@@ -26,9 +26,11 @@ struct WeightsOptions {
   std::string name;
   /// Weights stay in the code if they have at most this many bytes together.
   int64_t maxEmbeddedBytes = 0;
+  /// Files of the model whose tensors may stay in them.
+  std::vector<ModelFile> modelFiles = {};
   /// Creates the file, when there are weights for it, and returns the path to
   /// write it to.
-  std::function<llvm::Expected<std::string>()> create;
+  std::function<llvm::Expected<std::string>()> create = {};
 };
 
 /// Options of a kernel library.
@@ -55,6 +57,8 @@ struct KernelCode {
   std::string code, header;
   /// Whether a file of weights belongs to it.
   bool hasWeights = false;
+  /// Whether some weights are in files of the model.
+  bool refersToModel = false;
 };
 
 /// A module as its file has it.

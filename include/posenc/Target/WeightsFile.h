@@ -22,6 +22,12 @@
 //                    "bits" and "block"
 //   posenc.digest    "blake3:" and the BLAKE3 hash of all bytes behind the
 //                    header
+//   posenc.model     JSON: the files of the model that have other weights of
+//   the
+//                    library, by their paths below the folder of this file,
+//                    with "bytes" and "tensors"; each of these has "dtype",
+//                    "shape", "data_offsets" in its file and "digest". Absent
+//                    if there are none
 //
 // The library knows the SHA-256 hash of the file's bytes up to the tensors,
 // which thus identifies all of the file.
@@ -38,8 +44,10 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -49,9 +57,21 @@ class Module;
 
 namespace mlir::posenc {
 
+/// A file of the model, whose tensors may stay in it.
+struct ModelFile {
+  /// The path below the folder of the library's weights, without links.
+  std::string name;
+  /// The memory that the file is mapped to.
+  std::shared_ptr<llvm::MemoryBuffer> memory;
+};
+
 /// The weights of a library, which several modules share.
 class WeightsFile {
 public:
+  /// Tensors of `modelFiles` stay there if they are not packed, and aligned as
+  /// those in the file.
+  explicit WeightsFile(ArrayRef<ModelFile> modelFiles = {});
+
   /// The bytes that the addresses of tensors are multiples of.
   static constexpr int64_t kAlignment = 64;
   /// The bytes that the size of the header is a multiple of.
@@ -63,6 +83,8 @@ public:
   /// Fails if the size of the file overflows.
   llvm::Error add(ModuleOp module);
   bool empty() const { return tensors.empty(); }
+  /// Whether a tensor stays in a file of the model.
+  bool refersToModel() const;
 
   /// Writes the file, which exists. It is read by tensor, and not kept in
   /// memory.
@@ -78,28 +100,45 @@ private:
     /// Null for padding.
     ElementsAttr elements;
     std::optional<PanelPacking> packing;
-    /// Bytes, and the position behind the header.
+    /// Bytes, and the position behind the header, or in the model's file.
     int64_t bytes, begin;
   };
-  llvm::Error addTensor(llvm::StringRef symbol, ElementsAttr elements);
+  /// A file of the model and the tensors that stay in it.
+  struct Source {
+    ModelFile file;
+    std::vector<Tensor> tensors;
+  };
+  /// Where a tensor is: in `parts` for file 0, or in sources[file - 1].
+  struct Place {
+    int64_t file, index;
+  };
+  llvm::Error addTensor(Operation *global, llvm::StringRef symbol,
+                        ElementsAttr elements);
+  /// Leaves a tensor in the file of the model that has it. False if none has,
+  /// or it is not aligned, which a remark says.
+  bool addToSource(Operation *global, DenseResourceElementsAttr elements);
+  const Tensor &getTensor(Place place) const;
+  std::string createName(llvm::StringRef name);
   std::string describePacking() const;
+  std::string describeSources() const;
   /// Reports that the last tensor is a matrix that is stored in another form,
   /// too.
   void reportOtherPacking(Operation *global);
-  std::string createHeader(llvm::StringRef targets,
-                           llvm::StringRef digest) const;
+  std::string createHeader(llvm::StringRef targets, llvm::StringRef digest,
+                           llvm::StringRef model) const;
   int64_t getDataBytes() const {
     return parts.empty() ? 0 : parts.back().begin + parts.back().bytes;
   }
 
-  /// Numbers of tensors by their elements.
-  llvm::MapVector<Attribute, int64_t> tensors;
+  /// Tensors by their elements, in the order of their numbers.
+  llvm::MapVector<Attribute, Place> tensors;
   /// The names of tensors.
   llvm::StringSet<> names;
   /// The layouts of packed matrices by their keys.
   llvm::StringMap<std::string> layouts;
   /// Tensors and padding in order.
   std::vector<Tensor> parts;
+  std::vector<Source> sources;
   /// The size and the SHA-256 hash of the header, which write() sets.
   int64_t headerBytes = 0;
   std::array<uint8_t, 32> headerHash{};

@@ -128,7 +128,7 @@ public:
   TensorReader(MLIRContext *context, const OnnxImportOptions &options)
       : context(context),
         folders(options.folders.begin(), options.folders.end()),
-        model(options.memory) {}
+        model(options.memory), onExternalData(options.onExternalData) {}
 
   /// Returns the elements, of the storage type, or null after an error.
   DenseElementsAttr read(const TensorProto &proto,
@@ -147,6 +147,7 @@ private:
   MLIRContext *context;
   SmallVector<std::string> folders;
   std::shared_ptr<llvm::MemoryBuffer> model;
+  decltype(OnnxImportOptions::onExternalData) onExternalData;
   llvm::StringMap<std::shared_ptr<llvm::MemoryBuffer>> files;
   uint64_t numBytes = 0;
 };

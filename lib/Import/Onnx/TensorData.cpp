@@ -83,9 +83,11 @@ std::string onnx::describeDataType(int64_t type) {
 }
 
 /// Opens a file of external data, in the first folder that has it. It must be
-/// inside of one of them after symbolic links are resolved.
+/// inside of one of them after symbolic links are resolved. Sets `realPath` to
+/// its path without links.
 static std::shared_ptr<llvm::MemoryBuffer>
 openInside(ArrayRef<std::string> folders, StringRef location,
+           SmallVectorImpl<char> &realPath,
            llvm::function_ref<InFlightDiagnostic()> emitError) {
   namespace path = llvm::sys::path;
   auto fail = [&](const Twine &reason) {
@@ -127,6 +129,7 @@ openInside(ArrayRef<std::string> folders, StringRef location,
                                             /*RequiresNullTerminator=*/false);
   if (!buffer)
     return fail(buffer.getError().message());
+  realPath.assign(real.begin(), real.end());
   return std::move(*buffer);
 }
 
@@ -138,8 +141,14 @@ TensorReader::readExternal(const TensorProto &proto,
     return std::nullopt;
   }
   std::shared_ptr<llvm::MemoryBuffer> &file = files[proto.location];
-  if (!file && !(file = openInside(folders, proto.location, emitError)))
-    return std::nullopt;
+  if (!file) {
+    SmallString<256> path;
+    file = openInside(folders, proto.location, path, emitError);
+    if (!file)
+      return std::nullopt;
+    if (onExternalData)
+      onExternalData(path, file);
+  }
   uint64_t size = file->getBufferSize(), offset = 0, length = 0;
   if (!proto.offset.empty() && proto.offset.getAsInteger(10, offset)) {
     emitError() << "offset of external data is not a number";

@@ -76,12 +76,12 @@ TEST(WeightsFile, LargeTensors) {
   auto *fields = cast<llvm::ConstantStruct>(
       code.getNamedGlobal(kWeightsFileSymbol)->getInitializer());
   auto *positions = cast<llvm::ConstantDataArray>(
-      cast<llvm::GlobalVariable>(fields->getOperand(2))->getInitializer());
+      cast<llvm::GlobalVariable>(fields->getOperand(3))->getInitializer());
   ASSERT_EQ(positions->getNumElements(), 3u);
   EXPECT_EQ(positions->getElementAsInteger(0), 0u);
   EXPECT_EQ(positions->getElementAsInteger(1), uint64_t(5 * kGiB + 64));
   EXPECT_EQ(positions->getElementAsInteger(2), uint64_t(5 * kGiB + 128));
-  EXPECT_EQ(cast<llvm::ConstantInt>(fields->getOperand(5))->getZExtValue(),
+  EXPECT_EQ(cast<llvm::ConstantInt>(fields->getOperand(8))->getZExtValue(),
             uint64_t(12 * kGiB + 128));
 }
 
@@ -118,13 +118,20 @@ TEST(WeightsFile, PackedKeys) {
 }
 } // namespace
 
-/// `struct WeightsFile` of the kernel support library.
+/// `struct ModelFile` and `struct WeightsFile` of the kernel support library.
+struct MappedModelFile {
+  const char *name;
+  const uint8_t *hash;
+  int64_t bytes;
+  void *data;
+};
 struct MappedFile {
   const char *name;
   const uint8_t *hash;
-  const int64_t *positions;
   const char **tensors;
-  int64_t headerBytes, bytes, numTensors;
+  const int64_t *positions, *sizes, *files;
+  MappedModelFile *modelFiles;
+  int64_t headerBytes, bytes, numTensors, numModelFiles;
 };
 extern "C" int32_t mapWeightsOf(const MappedFile *file, const char *path,
                                 char *message, size_t size);
@@ -148,8 +155,28 @@ TEST(WeightsFile, LargeFiles) {
   }
   auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(header));
   const char *tensors[3] = {};
-  MappedFile file{"x", hash.data(), positions, tensors, headerBytes, bytes, 3};
+  const int64_t sizes[3] = {1, 1, 1}, files[3] = {};
+  MappedFile file{"x",     hash.data(), tensors, positions, sizes, files,
+                  nullptr, headerBytes, bytes,   3,         0};
   char message[300];
+  // Files of the model whose names lead out of the folder, or nowhere.
+  MappedFile other = file;
+  other.bytes = positions[2] + 1;
+  other.numModelFiles = 1;
+  for (const char *name : {"/etc/hostname", "../hostname", "a/../../b", ".", "",
+                           "./a", "a//b", "a/"}) {
+    MappedModelFile model{name, hash.data(), 5, nullptr};
+    other.modelFiles = &model;
+    EXPECT_NE(mapWeightsOf(&other, path.c_str(), message, sizeof(message)), 0);
+    EXPECT_NE(StringRef(message).find(": cannot be opened: "), StringRef::npos)
+        << message;
+    EXPECT_EQ(model.data, nullptr);
+  }
+  std::string longName(5000, 'a');
+  MappedModelFile model{longName.c_str(), hash.data(), 5, nullptr};
+  other.modelFiles = &model;
+  EXPECT_NE(mapWeightsOf(&other, path.c_str(), message, sizeof(message)), 0);
+  EXPECT_STREQ(message, "the path of the model's data is too long");
   // The last position needs more than 33 bits.
   EXPECT_NE(mapWeightsOf(&file, path.c_str(), message, sizeof(message)), 0);
   EXPECT_NE(
