@@ -10,6 +10,7 @@
 
 #include "Device.h"
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -43,7 +44,17 @@ static bool parse(const std::string &line, Case &result) {
       result.isStrided = true;
     else if (word == "graph")
       result.isGraph = true;
-    else if (word == "attention" || word == "causal")
+    else if (word == "reads")
+      result.isRead = true;
+    else if (word.compare(0, 6, "bytes=") == 0)
+      result.bytes = std::strtod(word.c_str() + 6, nullptr);
+    else if (word.compare(0, 4, "ops=") == 0)
+      result.operations = std::strtod(word.c_str() + 4, nullptr);
+    else if (word.compare(0, 7, "values=") == 0) {
+      std::istringstream texts(word.substr(7));
+      for (std::string text; std::getline(texts, text, ';');)
+        result.values.push_back(text);
+    } else if (word == "attention" || word == "causal")
       result.isAttention = true, result.isCausal = word == "causal";
     else if (word.compare(0, 6, "floor=") != 0)
       return false;

@@ -23,7 +23,8 @@ struct Case {
   std::string name, function;
   std::vector<int64_t> sizes;
   Order order = Order::Ascending; ///< shuffled
-  bool isInPlace = false;         ///< in-place
+  /// in-place: the outputs are the last inputs of floating-point numbers
+  bool isInPlace = false;
   /// strided: the floating-point inputs are slices of one buffer [token, head,
   /// dim]. After them, the buffer has the heads of the last input once more, as
   /// v follows q and k.
@@ -31,8 +32,17 @@ struct Case {
   /// attention, causal: the function is attention, of which a causal mask hides
   /// half of the products. Measures operations instead of bytes.
   bool isAttention = false, isCausal = false;
-  /// graph: launches from a CUDA graph, with data that stays in the L2 cache.
+  /// graph: launches from a CUDA graph, with data that stays in the L2 cache,
+  /// but not that of `reads`.
   bool isGraph = false;
+  /// reads: the function reads its inputs once; its limit is the bandwidth of
+  /// the datasheet.
+  bool isRead = false;
+  /// bytes=N: the bytes that it reads and writes, if they are not those of all
+  /// tensors. ops=N: its floating-point operations, to measure those.
+  double bytes = 0, operations = 0;
+  /// values=TEXT;...: the contents of the integer inputs; see makeIntegers.
+  std::vector<std::string> values;
 };
 
 /// Reads a file of cases, in which # starts a comment. Throws Failure for a

@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CheckAttention.h"
-
 #include "Calls.h"
+#include "Checks.h"
 #include "Compare.h"
 #include "Device.h"
 #include "Signature.h"
@@ -64,9 +63,10 @@ public:
     }
   }
 
-  /// Runs all comparisons. Throws Failure if a call fails.
+  /// Runs all comparisons. Throws Failure if a call fails or a result differs.
   void compareAll(bool isCausal) {
     const Range all = {0, tokens}, both = {0, numSequences};
+    printProgress("two sequences");
     expected = call(both, all, all);
     compareWithCpu();
     compare("a repeated call", both, all, all, expected);
@@ -75,7 +75,7 @@ public:
     compareChunks(isCausal);
   }
 
-  int same = 0, different = 0;
+  int same = 0;
 
 private:
   static std::vector<int64_t> getShape(const posenc_argument &argument,
@@ -107,25 +107,20 @@ private:
            posenc_dtype_size(array.dtype());
   }
 
-  void count(bool isSame, const char *what, int64_t number) {
-    ++(isSame ? same : different);
-    if (!isSame)
-      std::printf("%s: %s has other bits (%lld queries)\n",
-                  function.name().c_str(), what,
-                  static_cast<long long>(number));
-  }
-
   /// Compares a call with the rows of `whole`, whose queries end with the
   /// sequence.
   void compare(const char *what, Range sequences, Range queries, Range keys,
                const Array &whole) {
+    printProgress(what);
     Array result = call(sequences, queries, keys);
     int64_t numTokens = whole.shape()[1];
     int64_t first =
         sequences.begin * numTokens + queries.begin - (tokens - numTokens);
     const char *rows = whole.dataAs<char>() + first * getRowBytes(whole);
-    count(std::memcmp(result.data(), rows, result.sizeInBytes()) == 0, what,
-          queries.end - queries.begin);
+    if (std::memcmp(result.data(), rows, result.sizeInBytes()) != 0)
+      throw Failure(std::string(what) + " has other bits (" +
+                    std::to_string(queries.end - queries.begin) + " queries)");
+    ++same;
   }
 
   void compareWithCpu() {
@@ -137,10 +132,11 @@ private:
              limit = getLimit(right.dtype());
     if (distance.all <= limit.all && distance.row <= limit.row)
       return;
-    ++different;
-    std::printf("%s: %.2e from the CPU's result, and %.2e in row %lld\n",
-                function.name().c_str(), distance.all, distance.row,
-                static_cast<long long>(distance.rowIndex));
+    char text[128];
+    std::snprintf(
+        text, sizeof(text), "%.2e from the CPU's result, and %.2e in row %lld",
+        distance.all, distance.row, static_cast<long long>(distance.rowIndex));
+    throw Failure(text);
   }
 
   void compareChunks(bool isCausal) {
@@ -175,10 +171,10 @@ private:
 } // namespace
 
 /// Compares each sequence of a ragged batch with the same one alone: queries,
-/// keys and values [token, head, channel], and cu_seqlens. Returns how many
-/// differ, and adds the others to `same`.
+/// keys and values [token, head, channel], and cu_seqlens. Returns their
+/// number. Throws Failure if one differs.
 static int compareRagged(const runtime::Function &function, int device,
-                         int64_t tokens, int &same) {
+                         int64_t tokens) {
   const int64_t starts[] = {0, tokens / 2, tokens / 2 + 1, tokens};
   const auto &arguments = function.get()->inputs;
   std::vector<Array> inputs;
@@ -206,51 +202,48 @@ static int compareRagged(const runtime::Function &function, int device,
     values.push_back(list.value());
     return std::move(run(function, device, values, 0x55).front());
   };
+  printProgress("all sequences");
   Array all = call({std::begin(starts), std::end(starts)});
-  int different = 0;
   for (size_t i = 0; i + 1 < std::size(starts); ++i) {
+    printProgress("sequence " + std::to_string(i) + " alone");
     Array one = call({starts[i], starts[i + 1]});
     const char *rows =
         all.dataAs<char>() + starts[i] * all.sizeInBytes() / tokens;
-    bool isSame = std::memcmp(one.data(), rows, one.sizeInBytes()) == 0;
-    ++(isSame ? same : different);
-    if (!isSame)
-      std::printf("%s: sequence %zu alone has other bits\n",
-                  function.name().c_str(), i);
+    if (std::memcmp(one.data(), rows, one.sizeInBytes()) != 0)
+      throw Failure("sequence " + std::to_string(i) + " alone has other bits");
   }
-  return different;
+  return int(std::size(starts)) - 1;
 }
 
-bool hardware::checkRows(const std::string &path, int device, int64_t tokens) {
+std::vector<std::string> hardware::listRows(const Subject &subject) {
+  runtime::Library library = openLibrary(subject.library);
+  std::vector<std::string> forms;
   std::string error;
-  runtime::Library library = runtime::Library::open(path, error);
-  if (!library)
-    throw Failure(error);
-  int functions = 0, same = 0, different = 0;
+  for (const Form &form : kForms)
+    if (library.find(form.function, error))
+      forms.push_back(form.function);
+  return forms;
+}
+
+std::string hardware::checkRows(const Subject &subject,
+                                const std::string &name) {
+  // Sequences of more tokens fill a GPU, but take long on the CPU.
+  int64_t tokens = subject.isSmall ? 150 : 2050;
+  runtime::Library library = openLibrary(subject.library);
+  runtime::Function function = findFunction(library, name);
   for (const Form &form : kForms) {
-    runtime::Function function = library.find(form.function, error);
-    if (!function || !function.get()->cudaEntry)
+    if (name != form.function)
       continue;
-    ++functions;
-    try {
-      if (form.isRagged) {
-        different += compareRagged(function, device, tokens, same);
-        continue;
-      }
-      Rows rows(function, device, tokens);
+    int same = 0;
+    if (form.isRagged) {
+      same = compareRagged(function, subject.device, tokens);
+    } else {
+      Rows rows(function, subject.device, tokens);
       rows.compareAll(form.isCausal);
-      same += rows.same;
-      different += rows.different;
-    } catch (const Failure &failure) {
-      ++different;
-      std::printf("%s: %s\n", form.function, failure.what());
+      same = rows.same;
     }
+    return std::to_string(same) + " calls of " + std::to_string(tokens) +
+           " tokens with the same rows";
   }
-  if (functions == 0)
-    return true;
-  std::printf(
-      "%s: %d functions of %lld tokens, %d calls with the same rows, %d "
-      "different\n",
-      path.c_str(), functions, static_cast<long long>(tokens), same, different);
-  return different == 0 && same > 0;
+  throw Failure("expected a function of attention, found '" + name + "'");
 }

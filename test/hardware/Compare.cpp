@@ -8,6 +8,7 @@
 
 #include "Compare.h"
 
+#include "Arguments.h"
 #include "Device.h"
 
 #include <cmath>
@@ -33,6 +34,26 @@ static double halfToDouble(uint16_t bits) {
   return bits >> 15 ? -value : value;
 }
 
+/// Converts a number of 8 bits, of which `mantissa` are behind the point.
+static double byteToDouble(uint8_t bits, int mantissa, bool hasInfinity) {
+  int exponent = (bits & 0x7f) >> mantissa, bias = (1 << (6 - mantissa)) - 1;
+  int fraction = bits & ((1 << mantissa) - 1), most = (0x7f >> mantissa);
+  double value = exponent == 0 ? std::ldexp(fraction, 1 - bias - mantissa)
+                               : std::ldexp((1 << mantissa) + fraction,
+                                            exponent - bias - mantissa);
+  if (hasInfinity && exponent == most)
+    value = fraction ? std::numeric_limits<double>::quiet_NaN()
+                     : std::numeric_limits<double>::infinity();
+  else if (!hasInfinity && (bits & 0x7f) == 0x7f)
+    value = std::numeric_limits<double>::quiet_NaN();
+  return bits >> 7 ? -value : value;
+}
+
+bool hardware::isNumeric(posenc_dtype dtype) {
+  return isFloating(dtype) || dtype == POSENC_F8E4M3FN ||
+         dtype == POSENC_F8E5M2;
+}
+
 static double getElement(const Array &array, int64_t index) {
   switch (array.dtype()) {
   case POSENC_F64:
@@ -47,6 +68,10 @@ static double getElement(const Array &array, int64_t index) {
     std::memcpy(&value, &bits, sizeof(value));
     return value;
   }
+  case POSENC_F8E4M3FN:
+    return byteToDouble(array.dataAs<uint8_t>()[index], 3, false);
+  case POSENC_F8E5M2:
+    return byteToDouble(array.dataAs<uint8_t>()[index], 2, true);
   default:
     throw Failure("a result is no floating-point tensor");
   }
@@ -96,6 +121,11 @@ Distance hardware::getLimit(posenc_dtype dtype) {
     return {1.25e-3, 5e-3};
   case POSENC_BF16:
     return {6e-3, 2.4e-2};
+  case POSENC_F8E4M3FN:
+  case POSENC_F8E5M2:
+    // Some elements are the next number, after a norm whose sum has another
+    // order.
+    return {1e-2, 6e-2};
   default:
     throw Failure("a result is no floating-point tensor");
   }

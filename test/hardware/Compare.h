@@ -19,6 +19,10 @@ namespace posenc::hardware {
 /// both, if they are not whole arrays.
 bool hasSameBits(const runtime::Array &left, const runtime::Array &right);
 
+/// Whether elements of the type are floating-point numbers, which devices round
+/// differently; others are compared by their bits.
+bool isNumeric(posenc_dtype dtype);
+
 /// The distance of a result from that of another device, relative to the norm
 /// of the latter: of all elements, and of the row, along the last dimension,
 /// where it is largest. Infinite if infinities or NaNs are at other places.
@@ -29,8 +33,9 @@ struct Distance {
 Distance getDistance(const runtime::Array &result,
                      const runtime::Array &expected);
 
-/// The distance that attention on a GPU may have from that on a CPU, for a
-/// function whose first result has this type. Throws Failure for other types.
+/// The distance that a result on a GPU may have from that on a CPU, for a
+/// function whose first result has this type. Throws Failure for types that are
+/// not numeric.
 Distance getLimit(posenc_dtype dtype);
 
 } // namespace posenc::hardware

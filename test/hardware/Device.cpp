@@ -124,6 +124,12 @@ void Memory::write(uint64_t offset, const void *from, uint64_t bytes) const {
                  "cannot copy data to the device");
 }
 
+void Memory::read(void *to, uint64_t bytes) const {
+  if (bytes > 0)
+    device.check(device.driver->copyFromDevice(to, address, bytes),
+                 "cannot copy data from the device");
+}
+
 void Memory::repeat(uint64_t written) const {
   while (written > 0 && written < bytes) {
     uint64_t more = std::min(written, bytes - written);

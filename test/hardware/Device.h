@@ -90,6 +90,7 @@ public:
   Memory &operator=(const Memory &) = delete;
 
   void write(uint64_t offset, const void *from, uint64_t bytes) const;
+  void read(void *to, uint64_t bytes) const;
   /// Fills the allocation with copies of its first `bytes` bytes.
   void repeat(uint64_t bytes) const;
 

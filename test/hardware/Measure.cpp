@@ -94,22 +94,24 @@ private:
 
 } // namespace
 
-/// Returns the operations per second of dense products of 16-bit numbers that
-/// the datasheet of a GPU has; 0 for others.
-static double getPeak(const std::string &name) {
-  struct Row {
-    const char *name;
-    double peak;
-  };
+/// What the datasheet of a GPU has; 0 for others.
+struct Datasheet {
+  const char *name = "";
+  double operations = 0; ///< per second, of dense products of 16-bit numbers
+  double bytes = 0;      ///< per second, of memory
+};
+
+static Datasheet findDatasheet(const std::string &name) {
   // The first row whose name is a part of the GPU's counts.
-  static const Row rows[] = {{"H100 PCIe", 756e12}, {"H100 NVL", 835e12},
-                             {"H100", 989e12},      {"H200", 989e12},
-                             {"A100", 312e12},      {"L40S", 362e12},
-                             {"B200", 2250e12}};
-  for (const Row &row : rows)
+  static const Datasheet rows[] = {
+      {"H100 PCIe", 756e12, 2.04e12}, {"H100 NVL", 835e12, 3.94e12},
+      {"H100", 989e12, 3.35e12},      {"H200", 989e12, 4.8e12},
+      {"A100", 312e12, 2.04e12},      {"L40S", 362e12, 0.864e12},
+      {"B200", 2250e12, 8e12}};
+  for (const Datasheet &row : rows)
     if (name.find(row.name) != std::string::npos)
-      return row.peak;
-  return 0;
+      return row;
+  return {};
 }
 
 Result hardware::measure(const Device &device, const posenc_function &function,
@@ -122,18 +124,21 @@ Result hardware::measure(const Device &device, const posenc_function &function,
       device, operands, [&](int copy) { operands.launch(copy); },
       graphLaunches);
   std::optional<Subject> limit;
-  if (!measured.isAttention)
+  bool hasOperations = measured.isAttention || measured.operations > 0;
+  if (!hasOperations && !measured.isRead)
     limit.emplace(
         device, operands, [&](int copy) { operands.runLimit(copy); },
         graphLaunches);
-  double operations = limit ? 0 : operands.countOperations();
-  double peak = getPeak(device.facts.name);
+  double operations = hasOperations ? operands.countOperations() : 0;
+  Datasheet sheet = findDatasheet(device.facts.name);
+  double least = hasOperations
+                     ? sheet.operations ? operations / sheet.operations : 0
+                 : sheet.bytes ? operands.bytes() / sheet.bytes
+                               : 0;
   double limitScale =
       limit ? double(operands.bytes()) / operands.limitBytes() : 0;
   auto measureLimit = [&](int64_t count) {
-    return limit  ? limitScale * limit->measureSeconds(count)
-           : peak ? operations / peak
-                  : 0;
+    return limit ? limitScale * limit->measureSeconds(count) : least;
   };
 
   constexpr int64_t minCount = 1, maxCount = 10000;

@@ -41,8 +41,9 @@ struct Result {
 };
 
 /// Measures the function and, alternating with it, a copy or fill of the driver
-/// of as many bytes. The limit of attention is the peak of the GPU's datasheet,
-/// and 0 seconds if that is not known. Throws Failure if the case cannot be
+/// of as many bytes. The limit of attention and of cases that only read is the
+/// peak or the bandwidth of the GPU's datasheet, and 0 seconds if that is not
+/// known. Throws Failure if the case cannot be
 /// measured.
 Result measure(const Device &device, const posenc_function &function,
                const Case &measured, const MeasureOptions &options);

@@ -8,8 +8,9 @@
 
 #include "Operands.h"
 
-#include "Dispatch.h"
-#include "DlTensor.h"
+#include "Compare.h"
+#include "Integers.h"
+#include "Launch.h"
 #include "Signature.h"
 
 #include <algorithm>
@@ -39,13 +40,9 @@ Operands::Operands(const Device &device, const posenc_function &function,
   sources = std::make_unique<Memory>(device, copies * sourceBytes);
   indices = std::make_unique<Memory>(device, indexBytes);
   results = std::make_unique<Memory>(device, copies * resultBytes);
-  if (function.cudaWorkspace) {
-    int64_t bytes = runtime::dispatch<int64_t>(
-        function.cudaWorkspace, measured.sizes.data(), measured.sizes.size());
-    if (bytes < 0)
-      throw Failure(function.name + ": the workspace is too large");
-    workspace = std::make_unique<Memory>(device, bytes);
-  }
+  if (function.cudaWorkspace)
+    workspace = std::make_unique<Memory>(
+        device, getWorkspaceBytes(function, measured.sizes));
   fillSources();
 }
 
@@ -54,7 +51,7 @@ void Operands::layOutInputs() {
   for (const posenc_argument &argument : function.inputs) {
     if (argument.kind == POSENC_SCALAR)
       throw Failure(function.name + ": scalar inputs are not supported");
-    TensorLayout layout = {isFloating(argument.dtype),
+    TensorLayout layout = {isNumeric(argument.dtype),
                            0,
                            argument.dtype,
                            getShape(function, argument, measured.sizes),
@@ -99,9 +96,10 @@ void Operands::layOutOutputs() {
     for (const TensorLayout &layout : inputs)
       if (layout.isSource)
         outputs.push_back(layout);
-    if (outputs.size() != function.outputs.size())
+    if (outputs.size() < function.outputs.size())
       throw Failure(function.name +
                     ": 'in-place' requires an input for each output");
+    outputs.erase(outputs.begin(), outputs.end() - function.outputs.size());
     return;
   }
   for (const posenc_argument &argument : function.outputs) {
@@ -126,7 +124,7 @@ void Operands::chooseCopies() {
     throw Failure(function.name + ": all tensors are empty");
   // In place, the limit copies one set of tensors to the next.
   copies = measured.isInPlace ? 2 : 1;
-  if (!measured.isGraph)
+  if (!measured.isGraph || measured.isRead)
     copies = std::max<uint64_t>(
         2, (4 * uint64_t(device.l2Bytes) + touched - 1) / touched);
   if (copies * (sourceBytes + resultBytes) > device.facts.memory_bytes / 2)
@@ -140,14 +138,17 @@ void Operands::fillSources() {
   auto fillData = [&](const TensorLayout &layout, int64_t count, Order order) {
     data.resize(count * posenc_dtype_size(layout.dtype));
     // The power that tensor cores take depends on values.
-    if (measured.isAttention && layout.isSource)
+    if ((measured.isAttention || measured.isRead) && layout.isSource)
       fillNormal(data.data(), layout.dtype, count, /*seed=*/7);
     else
       fill(data.data(), layout.dtype, count, order, /*seed=*/7);
   };
   bool isFilled = false;
+  size_t numIntegers = 0;
   for (const TensorLayout &layout : inputs) {
-    if (!layout.isSource) {
+    if (!layout.isSource && numIntegers < measured.values.size()) {
+      writeIntegers(layout, measured.values[numIntegers++]);
+    } else if (!layout.isSource) {
       fillData(layout, countElements(layout.shape), measured.order);
       indices->write(layout.offset, data.data(), data.size());
     } else if (!isFilled) {
@@ -158,10 +159,24 @@ void Operands::fillSources() {
       isFilled = true;
     }
   }
+  if (numIntegers < measured.values.size())
+    throw Failure(function.name + ": 'values' has too many tensors");
   // Copies from the host may be asynchronous, and the non-blocking stream does
   // not wait for them.
   device.check(device.driver->synchronizeContext(),
                "cannot copy data to the device");
+}
+
+void Operands::writeIntegers(const TensorLayout &layout,
+                             const std::string &text) {
+  std::vector<int64_t> wide = makeIntegers(text, layout.shape);
+  std::vector<int32_t> narrow(wide.begin(), wide.end());
+  bool isNarrow = layout.dtype == POSENC_I32;
+  if (!isNarrow && layout.dtype != POSENC_I64 && layout.dtype != POSENC_INDEX)
+    throw Failure(function.name + ": 'values' requires i32 or i64");
+  indices->write(layout.offset,
+                 isNarrow ? static_cast<void *>(narrow.data()) : wide.data(),
+                 wide.size() * (isNarrow ? 4 : 8));
 }
 
 uint64_t Operands::getAddress(const TensorLayout &layout, int copy) const {
@@ -171,43 +186,22 @@ uint64_t Operands::getAddress(const TensorLayout &layout, int copy) const {
 }
 
 void Operands::launch(int copy) const {
-  PosencDlTensor tensors[POSENC_MAX_ARGUMENTS];
-  int64_t arguments[POSENC_MAX_ARGUMENTS];
-  size_t count = 0;
-  if (inputs.size() + outputs.size() + 4 > POSENC_MAX_ARGUMENTS)
-    throw Failure(function.name + ": too many arguments");
-  auto add = [&](const posenc_argument &argument, const TensorLayout &layout,
-                 uint64_t address) {
-    posenc_tensor tensor = {reinterpret_cast<void *>(address), layout.dtype,
-                            int32_t(layout.shape.size()), layout.shape.data()};
-    tensors[count] = runtime::toDlTensor(argument, tensor);
-    tensors[count].deviceType = kDLCUDA;
-    tensors[count].deviceId = device.index;
-    tensors[count].strides = layout.strides.data();
-    arguments[count] = runtime::toWord(&tensors[count]);
-    ++count;
+  std::vector<DeviceTensor> tensors;
+  auto add = [&](const TensorLayout &layout, uint64_t address) {
+    tensors.push_back({address, layout.dtype, &layout.shape, &layout.strides});
   };
-  for (size_t i = 0; i < inputs.size(); ++i)
-    add(function.inputs[i], inputs[i], getAddress(inputs[i], copy));
-  for (size_t i = 0; i < outputs.size(); ++i)
-    add(function.outputs[i], outputs[i],
-        measured.isInPlace
-            ? getAddress(outputs[i], copy)
-            : results->address + copy * resultBytes + outputs[i].offset);
-  char message[512] = "";
-  if (workspace)
-    arguments[count++] = static_cast<int64_t>(workspace->address);
-  arguments[count++] = runtime::toWord(device.stream);
-  arguments[count++] = runtime::toWord(message);
-  arguments[count++] = sizeof(message);
-  int32_t code =
-      runtime::dispatch<int32_t>(function.cudaEntry, arguments, count);
-  if (code != 0)
-    throw Failure(function.name + " returns " + std::to_string(code) + ": " +
-                  message);
+  for (const TensorLayout &layout : inputs)
+    add(layout, getAddress(layout, copy));
+  for (const TensorLayout &layout : outputs)
+    add(layout, layout.isSource
+                    ? getAddress(layout, copy)
+                    : results->address + copy * resultBytes + layout.offset);
+  launchFunction(device, function, tensors, workspace ? workspace->address : 0);
 }
 
 double Operands::countOperations() const {
+  if (measured.operations > 0)
+    return measured.operations;
   if (inputs.size() < 3 || inputs[0].shape.size() != 4 ||
       inputs[1].shape.size() != 4)
     throw Failure(function.name + ": 'attention' requires queries, keys and "

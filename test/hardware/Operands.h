@@ -29,7 +29,10 @@ public:
   /// Whether there are floating-point inputs.
   bool hasSources() const { return sourceBytes > 0; }
   /// The bytes that the function reads and writes, without positions.
-  uint64_t bytes() const { return readBytes + writtenBytes; }
+  uint64_t bytes() const {
+    return measured.bytes > 0 ? uint64_t(measured.bytes)
+                              : readBytes + writtenBytes;
+  }
 
   /// The floating-point operations of a call of attention: two for each
   /// product of a query with a key and of a weight with a value.
@@ -54,6 +57,7 @@ private:
   void layOutOutputs();
   void chooseCopies();
   void fillSources();
+  void writeIntegers(const TensorLayout &layout, const std::string &text);
   uint64_t getAddress(const TensorLayout &layout, int copy) const;
   uint64_t getCopiedBytes() const;
 

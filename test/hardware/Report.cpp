@@ -11,6 +11,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <ctime>
+#include <fcntl.h>
 #include <fstream>
 #include <thread>
 #include <unistd.h>
@@ -121,7 +122,8 @@ std::string hardware::formatJson(const Device &device,
 
 std::string hardware::formatRow(const Result &result) {
   if (!result.error.empty())
-    return "| " + result.name + " | failed: " + result.error + " | | | | |\n";
+    return "| " + result.name + " | failed: " + escapeCell(result.error) +
+           " | | | | |\n";
   // The device waits for the host if that needs longer to enqueue a launch.
   bool isHostBound = result.enqueueSeconds > 0.9 * result.seconds;
   double unit = result.operations > 0 ? 1e12 : 1e9;
@@ -137,19 +139,40 @@ std::string hardware::formatRow(const Result &result) {
   return text + (isHostBound ? " (host-bound) |\n" : " |\n");
 }
 
-std::string hardware::formatTable(const Device &device,
-                                  const std::vector<Result> &results) {
-  std::string text =
-      "# " + describe(device) +
-      "\n\nMedian and slowest time of one launch. Rates are GB/s, those of "
-      "attention TFLOP/s. The\nlimit is the bandwidth of a copy or fill by "
-      "the driver, measured in turn with the\nkernel, or for attention the "
-      "peak of the datasheet.\n\n"
-      "| case | p50 us | slowest us | rate | limit | fraction |\n"
-      "|---|---:|---:|---:|---:|---:|\n";
-  for (const Result &result : results)
-    text += formatRow(result);
+std::string hardware::formatTableHeader() {
+  return "\nMedian and slowest time of one launch. Rates are GB/s, or TFLOP/s "
+         "where operations are\ncounted. The limit is the bandwidth of a copy "
+         "or fill by the driver, measured in turn with\nthe kernel, or the "
+         "peak "
+         "or bandwidth of the datasheet.\n\n"
+         "| case | p50 us | slowest us | rate | limit | fraction |\n"
+         "|---|---:|---:|---:|---:|---:|\n";
+}
+
+std::string hardware::escapeCell(std::string text) {
+  for (char &c : text)
+    if (c == '|' || c == '\n')
+      c = '/';
   return text;
+}
+
+TableFile::TableFile(const std::string &path) : path(path) {
+  if (path.empty())
+    return;
+  file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file < 0)
+    throw Failure("cannot write " + path);
+}
+
+TableFile::~TableFile() {
+  if (file >= 0)
+    ::close(file);
+}
+
+void TableFile::write(const std::string &text) {
+  if (file >= 0 &&
+      ::write(file, text.data(), text.size()) != ssize_t(text.size()))
+    throw Failure("cannot write " + path);
 }
 
 void hardware::writeFile(const std::string &path, const std::string &text) {

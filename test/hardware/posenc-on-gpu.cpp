@@ -9,30 +9,42 @@
 // Runs libraries that posenc-compile has written. Needs neither LLVM nor the
 // compiler.
 
-#include "Check.h"
-#include "CheckAttention.h"
+#include "Checks.h"
+#include "Each.h"
 #include "Measure.h"
+#include "Process.h"
 #include "Report.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 
 using namespace posenc;
 using namespace posenc::hardware;
 
 static const char usage[] =
-    "usage: posenc-on-gpu check LIBRARY.so... [OPTION...]\n"
-    "       posenc-on-gpu attention {LIBRARY.so MODULE.mlir}... [OPTION...]\n"
+    "usage: posenc-on-gpu device [OPTION...]\n"
+    "       posenc-on-gpu bits|rows|strides LIBRARY.so... [OPTION...]\n"
+    "       posenc-on-gpu calls {LIBRARY.so MODULE.mlir}... [OPTION...]\n"
     "       posenc-on-gpu bench LIBRARY.so CASES.txt [OPTION...]\n"
-    "check compares the bits of the CPU and the GPU; attention, which rounds\n"
-    "differently on the two, the numbers of the calls in MODULE, and the bits "
-    "of\n"
-    "rows on the GPU alone and in batches and chunks.\n"
+    "       posenc-on-gpu limit SECONDS COMMAND...\n"
+    "device describes the GPU. bits, calls, rows and strides check forms of\n"
+    "kernels (see Checks.h), bench measures cases; limit ends a command after\n"
+    "some seconds, with exit code 124.\n"
     "  --device=N          index of the GPU (0)\n"
-    "  --small             check, attention: small sizes, for the fake driver\n"
-    "  --json=FILE --table=FILE\n"
-    "                      bench: write the results after each case\n"
+    "  --each              each form or case in a process of its own\n"
+    "  --list              print the forms; needs no GPU\n"
+    "  --form=NAME,...     only these forms\n"
+    "  --first=NAME,...    with --each: these before the others\n"
+    "  --calls=N           calls: the first ones of each form\n"
+    "  --form-seconds=S    with --each: the time of a form (10)\n"
+    "  --total-seconds=S   with --each: forms after that are skipped\n"
+    "  --small             small sizes, for the fake driver\n"
+    "  --table=FILE        append the results as tables\n"
+    "  --json=FILE         bench: write the results after each case\n"
+    "  --case=NAME         bench: only this case\n"
+    "  --match=TEXT        bench: only cases with this in their names\n"
     "  --repetitions=N     bench: measurements of kernel and limit (9)\n"
     "  --seconds=S         bench: device time of a measurement (0.01)\n"
     "  --graph-launches=N  bench: launches per CUDA graph (100)\n"
@@ -41,13 +53,28 @@ static const char usage[] =
 namespace {
 struct Request {
   std::string mode;
-  bool isSmall = false;
-  std::vector<std::string> files;
-  std::string json, table;
+  bool isSmall = false, isEach = false, isList = false;
+  std::vector<std::string> files, forms;
+  std::string json, onlyCase, match;
   int device = 0;
+  int64_t maxCalls = INT64_MAX;
+  EachOptions each;
   MeasureOptions options;
+  /// Options of bench, for the processes of cases.
+  std::vector<std::string> benchOptions;
 };
 } // namespace
+
+static std::vector<std::string> splitNames(const std::string &text) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin)
+      names.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
 
 static bool parseOption(const char *text, Request &request) {
   const char *equals = std::strchr(text, '=');
@@ -58,10 +85,28 @@ static bool parseOption(const char *text, Request &request) {
   bool isNumber = *value && !*end && number >= 0 && number <= 10000;
   if (name == "--small" && !equals)
     request.isSmall = true;
+  else if (name == "--each" && !equals)
+    request.isEach = true;
+  else if (name == "--list" && !equals)
+    request.isList = true;
   else if (name == "--json" && *value)
     request.json = value;
   else if (name == "--table" && *value)
-    request.table = value;
+    request.each.table = value;
+  else if (name == "--form" && *value)
+    request.forms = splitNames(value);
+  else if (name == "--first" && equals)
+    request.each.first = splitNames(value);
+  else if (name == "--case" && *value)
+    request.onlyCase = value;
+  else if (name == "--match" && equals)
+    request.match = value;
+  else if (name == "--form-seconds" && isNumber)
+    request.each.formSeconds = number;
+  else if (name == "--total-seconds" && isNumber)
+    request.each.seconds = number;
+  else if (name == "--calls" && isNumber && number >= 1)
+    request.maxCalls = int64_t(number);
   else if (name == "--seconds" && isNumber)
     request.options.seconds = number;
   else if (name == "--device" && isNumber)
@@ -72,59 +117,104 @@ static bool parseOption(const char *text, Request &request) {
     request.options.graphLaunches = int(number);
   else
     return false;
+  if (name == "--seconds" || name == "--device" || name == "--repetitions" ||
+      name == "--graph-launches")
+    request.benchOptions.emplace_back(text);
   return true;
+}
+
+static const CheckKind *findCheckKind(const std::string &mode) {
+  for (const CheckKind &kind : getCheckKinds())
+    if (mode == kind.name)
+      return &kind;
+  return nullptr;
 }
 
 static bool parse(int argc, char **argv, Request &request) {
   for (int i = 2; i < argc; ++i) {
     if (argv[i][0] != '-')
-      request.files.push_back(argv[i]);
+      request.files.emplace_back(argv[i]);
     else if (!parseOption(argv[i], request)) {
       std::fprintf(stderr, "unknown option or invalid value: %s\n", argv[i]);
       return false;
     }
   }
   request.mode = argc > 1 ? argv[1] : "";
-  if (request.mode == "check")
-    return !request.files.empty();
-  if (request.mode == "attention")
-    return !request.files.empty() && request.files.size() % 2 == 0;
-  return request.mode == "bench" && request.files.size() == 2;
+  size_t count = request.files.size();
+  if (const CheckKind *kind = findCheckKind(request.mode))
+    return count > 0 && (!kind->hasModule || count % 2 == 0);
+  return request.mode == "device" ? count == 0
+                                  : request.mode == "bench" && count == 2;
 }
 
-static bool check(const Request &request, const Device &device) {
-  std::printf("%s\n", describe(device).c_str());
-  bool isRight = true;
-  for (const std::string &path : request.files)
-    isRight &= checkLibrary(path, device.index, request.isSmall);
-  return isRight;
+/// Checks forms in this process. Later ones fail after a fault of the device.
+static int checkHere(const CheckKind &kind,
+                     const std::vector<Subject> &subjects,
+                     const std::vector<std::string> &forms) {
+  // Throws NoDevice before the first form.
+  int32_t device = subjects.front().device;
+  printProgress(describe(Device(device)));
+  int failed = 0, right = 0;
+  for (const Subject &subject : subjects)
+    for (const std::string &form : forms.empty() ? kind.list(subject) : forms) {
+      printProgress(form);
+      try {
+        printProgress(kind.check(subject, form));
+        ++right;
+      } catch (const Failure &failure) {
+        printProgress(failure.what());
+        ++failed;
+      }
+    }
+  return failed || (kind.needsForms && !right);
 }
 
-static bool checkAttention(const Request &request, const Device &device) {
-  std::printf("%s\n", describe(device).c_str());
-  // Sequences of more tokens fill a GPU, but take long on the CPU.
-  int64_t tokens = request.isSmall ? 150 : 2050;
-  bool isRight = true;
-  for (size_t i = 0; i < request.files.size(); i += 2) {
-    const std::string &library = request.files[i];
-    isRight &= checkForms(library, request.files[i + 1], device.index);
-    isRight &= checkRows(library, device.index, tokens);
+static int check(const CheckKind &kind, const Request &request) {
+  std::vector<Subject> subjects;
+  for (size_t i = 0; i < request.files.size(); i += kind.hasModule ? 2 : 1)
+    subjects.push_back({request.files[i],
+                        kind.hasModule ? request.files[i + 1] : "",
+                        request.device, request.isSmall, request.maxCalls});
+  if (request.isList) {
+    for (const Subject &subject : subjects)
+      for (const std::string &form : kind.list(subject))
+        std::printf("%s\n", form.c_str());
+    return 0;
   }
-  return isRight;
+  if (request.isEach)
+    return checkEach(kind, subjects, request.forms, request.each);
+  return checkHere(kind, subjects, request.forms);
 }
 
-static bool bench(const Request &request, const Device &device) {
-  std::string error;
-  runtime::Library library = runtime::Library::open(request.files[0], error);
-  if (!library)
-    throw Failure(error);
-  std::vector<Case> cases = readCases(request.files[1]);
+static int describeDevice(const Request &request) {
+  std::string title = "# " + describe(Device(request.device)) + "\n";
+  std::printf("%s", title.c_str());
+  TableFile(request.each.table).write(title);
+  return 0;
+}
+
+static int bench(const Request &request) {
+  if (request.isEach)
+    return measureEach(request.files[0], request.files[1], request.match,
+                       request.benchOptions, request.each);
+  Device device(request.device);
+  runtime::Library library = openLibrary(request.files[0]);
+  TableFile table(request.each.table);
+  std::string header = formatTableHeader();
+  std::printf("%s", header.c_str());
+  table.write(header);
   std::vector<Result> results;
-  std::printf("%s", formatTable(device, results).c_str());
-  bool isRight = !cases.empty();
-  for (const Case &measured : cases) {
+  bool isRight = true;
+  for (const Case &measured : readCases(request.files[1])) {
+    bool isSelected =
+        request.onlyCase.empty()
+            ? measured.name.find(request.match) != std::string::npos
+            : measured.name == request.onlyCase;
+    if (!isSelected)
+      continue;
     Result result;
     try {
+      std::string error;
       runtime::Function function = library.find(measured.function, error);
       if (!function)
         throw Failure(error);
@@ -135,29 +225,43 @@ static bool bench(const Request &request, const Device &device) {
       isRight = false;
     }
     results.push_back(result);
-    std::printf("%s", formatRow(result).c_str());
+    std::string row = formatRow(result);
+    std::printf("%s", row.c_str());
     std::fflush(stdout);
+    table.write(row);
     if (!request.json.empty())
       writeFile(request.json,
                 formatJson(device, results, request.options.repetitions));
-    if (!request.table.empty())
-      writeFile(request.table, formatTable(device, results));
   }
-  return isRight;
+  return isRight && !results.empty() ? 0 : 1;
 }
 
-int main(int argc, char **argv) {
-  Request request;
-  if (!parse(argc, argv, request)) {
+/// Runs limit SECONDS COMMAND...
+static int limit(int argc, char **argv) {
+  char *end = nullptr;
+  double seconds = argc > 3 ? std::strtod(argv[2], &end) : -1;
+  if (!end || *end || !(seconds >= 0)) {
     std::fprintf(stderr, "%s", usage);
     return 2;
   }
+  Ending ending = runProcess({argv + 3, argv + argc}, seconds, 3, false);
+  return ending.kind == Ending::Late       ? 124
+         : ending.kind == Ending::Signaled ? 128 + ending.code
+                                           : ending.code;
+}
+
+int main(int argc, char **argv) {
   try {
-    Device device(request.device);
-    auto run = request.mode == "check"       ? check
-               : request.mode == "attention" ? checkAttention
-                                             : bench;
-    return run(request, device) ? 0 : 1;
+    if (argc > 1 && std::strcmp(argv[1], "limit") == 0)
+      return limit(argc, argv);
+    Request request;
+    if (!parse(argc, argv, request)) {
+      std::fprintf(stderr, "%s", usage);
+      return 2;
+    }
+    if (const CheckKind *kind = findCheckKind(request.mode))
+      return check(*kind, request);
+    return request.mode == "bench" ? bench(request) : describeDevice(request);
   } catch (const NoDevice &none) {
     std::fprintf(stderr, "skipped: %s\n", none.what());
     return 77;

@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Times attention of kernel libraries beside PyTorch's, and writes a table:
+"""Times attention of kernel libraries beside PyTorch's, and appends a table to a file:
 
     torch-attention.py TABLE.md LIBRARY.so CASES.txt [LIBRARY.so CASES.txt]...
         [--seconds=S] [--repetitions=N] [--match=TEXT] [--device=cpu]
@@ -26,32 +26,20 @@ are invented, RATIO times as long for PyTorch.
 """
 
 import argparse
-import ctypes
-import json
 import pathlib
 import re
 import statistics
 import sys
 import time
 
-KINDS = {"f16": (2, 16), "f32": (2, 32), "f64": (2, 64), "bf16": (4, 16),
-         "i32": (0, 32), "i64": (0, 64)}
+from kernel_library import Library, Table, first_line
+
 COLUMNS = ["cudnn", "flash", "flex"]
 MATMUL = 8192
 # Functions of scores, from the slopes of ALiBi.
 SCORES = {"causal-alibi": lambda slopes: lambda s, b, h, i, j: s + slopes[h] * (j - i),
           "causal-score": lambda _: lambda s, b, h, i, j: s * 0.5}
 NAME = re.compile(r"attention/([\w-]+)/(\w+)/(\d+)x(\d+)x(\d+)(?:\+(\d+))?x(\d+)")
-
-
-class DlTensor(ctypes.Structure):
-    """DLTensor of dlpack.h."""
-
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32),
-                ("device_id", ctypes.c_int32), ("rank", ctypes.c_int32),
-                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.c_void_p), ("offset", ctypes.c_uint64)]
 
 
 class Case:
@@ -82,60 +70,6 @@ class Case:
 def read_cases(path, library):
     lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
     return [Case(line, library) for line in lines if line.strip() and line[0] != "#"]
-
-
-class Library:
-    """A library of posenc-compile, called through DLPack tensors."""
-
-    def __init__(self, path):
-        path = pathlib.Path(path).resolve()
-        self.library = ctypes.CDLL(str(path))
-        self.prefix = re.sub(r"\W", "_", re.sub(r"^lib", "", path.stem))
-        metadata = getattr(self.library, f"{self.prefix}_metadata")
-        metadata.restype = ctypes.c_char_p
-        self.functions = {function["name"]: function for function in
-                          json.loads(metadata().decode())["functions"]}
-
-    def get_workspace_bytes(self, name, tensors):
-        """Returns the bytes that a call needs on the device; None if the function
-        has no workspace there."""
-        function = self.functions[name]
-        if "cuda_workspace" not in function:
-            return None
-        sizes = {}
-        for argument, (_, _, shape) in zip(function["inputs"], tensors):
-            sizes.update(zip(argument["shape"], shape))
-        entry = getattr(self.library, function["cuda_workspace"])
-        entry.restype = ctypes.c_int64
-        return entry(*(ctypes.c_int64(sizes[size]) for size in function["sizes"]))
-
-    def prepare(self, name, tensors, device, stream, workspace=None):
-        """Returns a function that calls `name` on tensors, inputs before outputs;
-        each is (address, type, shape)."""
-        function = self.functions[name]
-        suffix = "_cuda" if device == "cuda" else "_dl"
-        entry = getattr(self.library, f"{self.prefix}_{name}{suffix}")
-        structs, arguments = [], []
-        for address, dtype, shape in tensors:
-            code, bits = KINDS[dtype]
-            sizes = (ctypes.c_int64 * len(shape))(*shape)
-            structs.append(DlTensor(address, 2 if device == "cuda" else 1, 0,
-                                    len(shape), code, bits, 1, sizes, None, 0))
-            arguments.append(ctypes.byref(structs[-1]))
-        if ("cuda_workspace" if device == "cuda" else "workspace") in function:
-            arguments.append(ctypes.c_void_p(workspace))
-        message = ctypes.create_string_buffer(512)
-        if device == "cuda":
-            arguments.append(ctypes.c_void_p(stream))
-        arguments += [message, ctypes.c_size_t(len(message))]
-
-        def call():
-            if entry(*arguments):
-                raise RuntimeError(f"{name}: {message.value.decode()}")
-
-        # The arguments refer to these.
-        call.structs = structs
-        return call
 
 
 class Invented:
@@ -174,7 +108,7 @@ class Torch:
     def __init__(self, torch, device, repetitions):
         self.torch, self.device, self.repetitions = torch, device, repetitions
         is_cuda = device == "cuda"
-        self.stream = torch.cuda.current_stream().cuda_stream if is_cuda else None
+        self.stream = lambda: torch.cuda.current_stream().cuda_stream
         name = torch.cuda.get_device_name() if is_cuda else "CPU"
         self.title = f"{name}, PyTorch {torch.__version__}"
         if is_cuda:
@@ -296,11 +230,6 @@ class Torch:
         return medians
 
 
-def first_line(error):
-    lines = str(error).strip().splitlines()
-    return lines[0][:120] if lines else type(error).__name__
-
-
 def measure_case(case, library, source, has_flex, seconds):
     """Returns {name: seconds}, and sentences about what is wrong."""
     problems = []
@@ -386,7 +315,9 @@ def main():
              "rotated by Posenc only.", "",
              "| case | us | TFLOP/s | of the peak | " + " | ".join(COLUMNS) + " | |",
              "|---|---:|---:|---:|" + "---:|" * len(COLUMNS) + "---|"]
-    print("\n".join(lines[1:]), flush=True)
+    table = Table(options.table)
+    for line in lines:
+        table.write(line)
     failed = 0
     cases = []
     for path, listed in zip(options.files[::2], options.files[1::2]):
@@ -395,7 +326,7 @@ def main():
     for case in cases:
         spent = time.monotonic() - begin
         if spent > options.seconds:
-            lines.append(f"| {case.name} | | | | | | | no time was left |")
+            row = f"| {case.name} | | | | | | | no time was left |"
         else:
             try:
                 times, problems = measure_case(
@@ -403,13 +334,12 @@ def main():
                     0.02 if options.device == "cuda" else 0)
                 notes, slow = check_floors(case, times)
                 problems += slow
-                lines.append(format_row(case, times, notes + problems))
+                row = format_row(case, times, notes + problems)
             except Exception as error:
                 problems = [first_line(error)]
-                lines.append(f"| {case.name} | | | | | | | failed: {problems[0]} |")
+                row = f"| {case.name} | | | | | | | failed: {problems[0]} |"
             failed += bool(problems)
-        print(lines[-1], flush=True)
-        options.table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        table.write(row)
     print(f"{len(cases)} cases, {failed} wrong or slower than their floors")
     sys.exit(1 if failed or not cases else 0)
 

@@ -9,7 +9,7 @@
 """usage: torch-rotary.py BENCH.json TABLE.md
 
 Times the rotary embedding of q and k by torch.compile, with precomputed cos and
-sin, and writes a table that compares it with the times in BENCH.json. Up to
+sin, and appends a table that compares it with the times in BENCH.json. Up to
 MAX_GRAPH_TOKENS tokens use a CUDA graph and data in the L2 cache, like those of
 posenc. Exits with 77 without PyTorch or without a GPU that it supports.
 """
@@ -17,6 +17,8 @@ posenc. Exits with 77 without PyTorch or without a GPU that it supports.
 import json
 import statistics
 import sys
+
+from kernel_library import Table
 
 TOKENS = [1, 8, 32, 128, 4096, 32768]
 MAX_GRAPH_TOKENS = 128
@@ -134,16 +136,16 @@ def main():
         function(*make_inputs(TOKENS[0]))
     except Exception as error:
         skip(f"torch.compile: {str(error).splitlines()[0][:200]}")
+    table = Table(sys.argv[2])
+    for line in lines:
+        table.write(line)
     for tokens in TOKENS:
         name = f"rope/half-out/bf16/1x{tokens}x32+8x128"
         seconds = measure_torch(function, tokens)
         mine = ours.get(name)
         beside = (f"{mine * 1e6:.2f} | {seconds / mine:.2f}" if mine
                   else "- | -")
-        lines.append(f"| {tokens} | {seconds * 1e6:.2f} | {beside} |")
-        print(lines[-1], flush=True)
-        with open(sys.argv[2], "w", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
+        table.write(f"| {tokens} | {seconds * 1e6:.2f} | {beside} |")
 
 
 main()

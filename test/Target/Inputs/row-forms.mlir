@@ -9,6 +9,8 @@
 #frequencies = #posenc.frequencies<dim = 64, base = 1.000000e+04>
 
 // A warp reduces a row.
+// INPUTS: 7x100xbf16
+// INPUTS: 0x100xbf16
 func.func @softmax(%x: tensor<?x100xbf16>) -> tensor<?x100xbf16> {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?x100xbf16>
@@ -18,12 +20,15 @@ func.func @softmax(%x: tensor<?x100xbf16>) -> tensor<?x100xbf16> {
 }
 
 // A block reduces a row of unknown length.
+// INPUTS: 33x77xbf16 33xbf16
+// INPUTS: 3x0xbf16 3xbf16
 func.func @sums(%x: tensor<?x?xbf16>, %init: tensor<?xbf16>) -> tensor<?xbf16> {
   %r = linalg.reduce { arith.addf } ins(%x : tensor<?x?xbf16>) outs(%init : tensor<?xbf16>) dimensions = [1]
   return %r : tensor<?xbf16>
 }
 
 // Two trailing dimensions.
+// INPUTS: 5x12x20xf64
 func.func @slices(%x: tensor<?x12x20xf64>) -> tensor<?xf64> {
   %c0 = arith.constant 0 : index
   %one = arith.constant 1.0 : f64
@@ -35,12 +40,15 @@ func.func @slices(%x: tensor<?x12x20xf64>) -> tensor<?xf64> {
 }
 
 // A thread reduces a column.
+// INPUTS: 33x77xf32 77xf32
 func.func @columns(%x: tensor<?x?xf32>, %init: tensor<?xf32>) -> tensor<?xf32> {
   %r = linalg.reduce { arith.addf } ins(%x : tensor<?x?xf32>) outs(%init : tensor<?xf32>) dimensions = [0]
   return %r : tensor<?xf32>
 }
 
 // All elements: the length of a rope.
+// INPUTS: 3x1111xi64
+// INPUTS: 3x0xi64
 func.func @length(%p: tensor<?x?xi64>) -> tensor<i64> {
   %one = arith.constant 1 : i64
   %zero = arith.constant 0 : i64
@@ -55,6 +63,7 @@ func.func @length(%p: tensor<?x?xi64>) -> tensor<i64> {
 }
 
 // The index of the largest element: each row in its order.
+// INPUTS: 9x77xf32 9xf32=-100 9xi32=-1
 func.func @argmax(%x: tensor<?x?xf32>, %m: tensor<?xf32>, %i: tensor<?xi32>) -> (tensor<?xf32>, tensor<?xi32>) {
   %r:2 = linalg.generic {indexing_maps = [#all, #row, #row], iterator_types = ["parallel", "reduction"]}
       ins(%x : tensor<?x?xf32>) outs(%m, %i : tensor<?xf32>, tensor<?xi32>) {
@@ -70,6 +79,7 @@ func.func @argmax(%x: tensor<?x?xf32>, %m: tensor<?xf32>, %i: tensor<?xi32>) -> 
 }
 
 // A norm of each head, then a rotation, in one kernel.
+// INPUTS: 7x3x64xf32 64xf32 7xi64
 func.func @norm_rope(%x: tensor<?x3x64xf32>, %w: tensor<64xf32>, %p: tensor<?xi64>) -> tensor<?x3x64xf32> {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
@@ -102,6 +112,7 @@ func.func @norm_rope(%x: tensor<?x3x64xf32>, %w: tensor<64xf32>, %p: tensor<?xi6
 }
 
 // A cache with a norm of the keys.
+// INPUTS: 7x2x32xbf16 7x2x32xbf16 32xbf16 7xi64 7xi64=iota 2x2x4x32xbf16 2x2x4x32xbf16
 func.func @append(%k: tensor<?x2x32xbf16>, %v: tensor<?x2x32xbf16>, %w: tensor<32xbf16>, %p: tensor<?xi64>, %s: tensor<?xi64>, %kc: tensor<?x2x?x32xbf16>, %vc: tensor<?x2x?x32xbf16>) -> (tensor<?x2x?x32xbf16>, tensor<?x2x?x32xbf16>) {
   %r:2 = posenc.kv_append cache_layout = head_major norm_eps = 1.0e-6 norm_offset = 1.0
     rotation = <pairing = half, frequencies = <dim = 32>>
@@ -111,6 +122,7 @@ func.func @append(%k: tensor<?x2x32xbf16>, %v: tensor<?x2x32xbf16>, %w: tensor<3
 }
 
 // A quantized cache with a norm of the keys.
+// INPUTS: 7x2x32xbf16 7x2x32xbf16 32xbf16 7xi64 7xi64=iota 2x2x4x32xf8E4M3FN 2x2x4x32xf8E4M3FN 2x2x4xf32 2x2x4xf32
 func.func @append_f8(%k: tensor<?x2x32xbf16>, %v: tensor<?x2x32xbf16>, %w: tensor<32xbf16>, %p: tensor<?xi64>, %s: tensor<?xi64>, %kc: tensor<?x2x?x32xf8E4M3FN>, %vc: tensor<?x2x?x32xf8E4M3FN>, %ks: tensor<?x2x?xf32>, %vs: tensor<?x2x?xf32>) -> (tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?xf32>, tensor<?x2x?xf32>) {
   %r:4 = posenc.kv_append cache_layout = head_major norm_eps = 1.0e-6
     rotation = <pairing = interleaved, frequencies = <dim = 32>>

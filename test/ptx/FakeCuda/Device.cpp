@@ -45,6 +45,8 @@ Driver::Driver() {
   seed = getNumber("POSENC_FAKE_CUDA_SEED", 0);
   if (const char *path = std::getenv("POSENC_FAKE_CUDA_LOG"))
     log = path;
+  if (const char *name = std::getenv("POSENC_FAKE_CUDA_HANG"))
+    hanging = name;
   if (const char *edit = std::getenv("POSENC_FAKE_CUDA_EDIT")) {
     auto [from, to] = StringRef(edit).split("=>");
     editFrom = from.str();

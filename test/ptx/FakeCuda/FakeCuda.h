@@ -28,6 +28,7 @@
 //                          finished kernel, with its statistics, appends a line
 //   POSENC_FAKE_CUDA_EDIT  `from=>to`: replaces `from` by `to` in all PTX, to
 //                          inject a fault
+//   POSENC_FAKE_CUDA_HANG  a part of a name: kernels with it never end
 //   CUDA_MODULE_LOADING    LAZY or EAGER, as of the real driver: whether a
 //   library
 //                          whose image is refused is an error at its first
@@ -132,6 +133,7 @@ struct Driver {
   uint32_t seed = 0;
   std::string log;
   std::string editFrom, editTo;
+  std::string hanging; // a part of the names of kernels that never end
   ptx::Memory memory;
   Context primary;
   Stream defaultStream;

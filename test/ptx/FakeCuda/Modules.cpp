@@ -13,6 +13,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
+#include <unistd.h>
 
 using namespace llvm;
 using namespace posenc;
@@ -319,6 +320,9 @@ static CUresult runKernel(LoadedFunction *function,
                           const ptx::LaunchShape &shape,
                           ArrayRef<ptx::Argument> arguments) {
   Driver &driver = Driver::get();
+  while (!driver.hanging.empty() &&
+         StringRef(function->name).contains(driver.hanging))
+    pause();
   ptx::RunOptions options;
   options.seed = driver.seed;
   options.sharedLimit = driver.getSharedLimit();

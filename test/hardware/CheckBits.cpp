@@ -1,4 +1,4 @@
-//===- Check.cpp - compares results of the GPU and the CPU ----------------===//
+//===- CheckBits.cpp - bits of the GPU and the CPU ------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,14 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Check.h"
-
-#include "Arguments.h"
+#include "Calls.h"
+#include "Checks.h"
 #include "Device.h"
 #include "Signature.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 using namespace posenc;
@@ -34,14 +32,6 @@ static std::vector<std::vector<int64_t>> getSizes(size_t count, bool isSmall) {
   return all;
 }
 
-static Array allocate(posenc_dtype dtype, std::vector<int64_t> shape) {
-  Array array;
-  std::string error;
-  if (!Array::allocate(dtype, std::move(shape), array, error))
-    throw Failure(error);
-  return array;
-}
-
 /// Returns the offset of the first byte that differs, or -1.
 static int64_t compare(const Array &left, const Array &right) {
   auto *a = left.dataAs<uint8_t>(), *b = right.dataAs<uint8_t>();
@@ -51,8 +41,9 @@ static int64_t compare(const Array &left, const Array &right) {
   return std::mismatch(a, a + size, b).first - a;
 }
 
-static bool check(const runtime::Function &called, int device,
-                  const std::vector<int64_t> &sizes) {
+/// Throws Failure if a result differs.
+static void compareCall(const runtime::Function &called, int device,
+                        const std::vector<int64_t> &sizes) {
   const posenc_function &function = *called.get();
   std::vector<Array> arrays, results[2];
   std::vector<posenc_value> inputs, outputs[2];
@@ -85,32 +76,32 @@ static bool check(const runtime::Function &called, int device,
     int64_t at = compare(results[0][i], results[1][i]);
     if (at < 0)
       continue;
-    std::printf("%s: result %zu differs in byte %lld\n", function.name.c_str(),
-                i, static_cast<long long>(at));
-    return false;
+    throw Failure("result " + std::to_string(i) + " differs in byte " +
+                  std::to_string(at));
   }
-  return true;
 }
 
-bool hardware::checkLibrary(const std::string &path, int device, bool isSmall) {
-  std::string error;
-  runtime::Library library = runtime::Library::open(path, error);
-  if (!library)
-    throw Failure(error);
-  int equal = 0, failed = 0;
-  for (size_t i = 0; i < library.numFunctions(); ++i) {
-    runtime::Function function = library.function(i);
-    for (const auto &sizes : getSizes(function.get()->sizes.size(), isSmall)) {
-      bool isEqual = false;
-      try {
-        isEqual = check(function, device, sizes);
-      } catch (const Failure &failure) {
-        std::printf("%s: %s\n", function.name().c_str(), failure.what());
-      }
-      ++(isEqual ? equal : failed);
-    }
+std::vector<std::string> hardware::listBits(const Subject &subject) {
+  runtime::Library library = openLibrary(subject.library);
+  std::vector<std::string> forms;
+  for (size_t i = 0; i < library.numFunctions(); ++i)
+    forms.push_back(library.function(i).name());
+  return forms;
+}
+
+std::string hardware::checkBits(const Subject &subject,
+                                const std::string &form) {
+  runtime::Library library = openLibrary(subject.library);
+  runtime::Function function = findFunction(library, form);
+  size_t calls = 0;
+  for (const auto &sizes :
+       getSizes(function.get()->sizes.size(), subject.isSmall)) {
+    std::string text = "sizes";
+    for (int64_t size : sizes)
+      text += " " + std::to_string(size);
+    printProgress(text);
+    compareCall(function, subject.device, sizes);
+    ++calls;
   }
-  std::printf("%s: %d equal, %d different or failed\n", path.c_str(), equal,
-              failed);
-  return failed == 0 && equal > 0;
+  return std::to_string(calls) + " calls with the CPU's bits";
 }
