@@ -72,21 +72,59 @@ Value mlir::posenc::packPanels(OpBuilder &builder, Location loc, Value matrix,
       ->getResult(0);
 }
 
-bool mlir::posenc::canPackPanels(ElementsAttr matrix) {
-  return !matrix.isSplat() && matrix.getShapedType().getRank() == 2 &&
-         getStoredBytes(matrix);
+bool mlir::posenc::canPackPanels(ElementsAttr matrices) {
+  return !matrices.isSplat() && matrices.getShapedType().getRank() >= 2 &&
+         getStoredBytes(matrices);
 }
 
+namespace {
+/// The matrices of a constant, which are its last two dimensions.
+struct Matrices {
+  Matrices(ElementsAttr elements, unsigned columnsDim)
+      : isTransposed(columnsDim == 0) {
+    auto type = cast<RankedTensorType>(elements.getType());
+    matrix = RankedTensorType::get(type.getShape().take_back(2),
+                                   type.getElementType());
+    bytes = *getStoredBytes(elements);
+    elementBytes = type.getElementTypeBitWidth() / 8;
+    count = llvm::product_of(type.getShape().drop_back(2));
+    rows = matrix.getDimSize(isTransposed);
+    columns = matrix.getDimSize(!isTransposed);
+    rowStride = isTransposed ? 1 : columns;
+    columnStride = isTransposed ? rows : 1;
+  }
+
+  /// Returns the elements of a matrix.
+  const char *getData(int64_t number) const {
+    return bytes.data() + number * rows * columns * elementBytes;
+  }
+  /// Returns the type of the panels of all matrices, one behind the other.
+  RankedTensorType getType(RankedTensorType panels) const {
+    SmallVector<int64_t> shape(panels.getShape());
+    shape.front() *= count;
+    return panels.clone(shape);
+  }
+
+  bool isTransposed;
+  RankedTensorType matrix;
+  ArrayRef<char> bytes;
+  int64_t elementBytes, count, rows, columns, rowStride, columnStride;
+};
+} // namespace
+
 /// Returns a key for elements that may be weights of a library; empty for
-/// others.
-static std::string getKey(ElementsAttr matrix, ArrayRef<char> bytes) {
-  if (auto resource = dyn_cast<DenseResourceElementsAttr>(matrix))
-    return resource.getRawHandle().getKey().str();
+/// others. That of several matrices says how many they are.
+static std::string getKey(ElementsAttr elements, const Matrices &matrices) {
+  ArrayRef<char> bytes = matrices.bytes;
+  std::string batch =
+      matrices.count == 1 ? "" : ".batch" + std::to_string(matrices.count);
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(elements))
+    return resource.getRawHandle().getKey().str() + batch;
   if (bytes.size() < size_t{kMinWeightBytes})
     return "";
   auto hash = llvm::BLAKE3::hash<16>(
       ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
-  return "constant." + llvm::toHex(hash, /*LowerCase=*/true);
+  return "constant." + llvm::toHex(hash, /*LowerCase=*/true) + batch;
 }
 
 /// Returns the elements that `fill` writes to zeros. With a key of the matrix,
@@ -104,44 +142,45 @@ createPacked(StringRef key, RankedTensorType packed, PanelPacking packing,
                             fill);
 }
 
-/// Writes panels of elements of type T, which are zeros before.
+/// Writes the panels of a matrix of elements of type T, which are zeros before.
 template <typename T>
-static void writePanels(const char *from, char *to, ArrayRef<int64_t> panels,
-                        int64_t columns, int64_t rowStride,
-                        int64_t columnStride) {
+static void writePanels(const Matrices &matrices, const char *from, char *to,
+                        ArrayRef<int64_t> panels) {
   int64_t panelColumns = panels[2];
   for (int64_t panel = 0; panel < panels[0]; ++panel) {
     int64_t first = panel * panelColumns;
-    int64_t count = std::min(panelColumns, columns - first);
+    int64_t count = std::min(panelColumns, matrices.columns - first);
     for (int64_t row = 0; row < panels[1]; ++row) {
       const char *source =
-          from + (row * rowStride + first * columnStride) * sizeof(T);
-      if (columnStride == 1)
+          from + (row * matrices.rowStride + first * matrices.columnStride) *
+                     sizeof(T);
+      if (matrices.columnStride == 1)
         std::memcpy(to, source, count * sizeof(T));
       else
         for (int64_t i = 0; i < count; ++i)
-          std::memcpy(to + i * sizeof(T), source + i * columnStride * sizeof(T),
+          std::memcpy(to + i * sizeof(T),
+                      source + i * matrices.columnStride * sizeof(T),
                       sizeof(T));
       to += panelColumns * sizeof(T);
     }
   }
 }
 
-ElementsAttr mlir::posenc::packPanels(ElementsAttr matrix, unsigned columnsDim,
+ElementsAttr mlir::posenc::packPanels(ElementsAttr elements,
+                                      unsigned columnsDim,
                                       int64_t panelColumns) {
-  auto type = cast<RankedTensorType>(matrix.getType());
-  RankedTensorType packed = getPanelsType(type, columnsDim, panelColumns);
-  int64_t rows = type.getDimSize(1 - columnsDim),
-          columns = type.getDimSize(columnsDim);
-  int64_t columnStride = columnsDim == 1 ? 1 : type.getDimSize(1);
-  int64_t rowStride = columnsDim == 1 ? type.getDimSize(1) : 1;
-  ArrayRef<char> from = *getStoredBytes(matrix);
+  Matrices matrices(elements, columnsDim);
+  RankedTensorType panels =
+      getPanelsType(matrices.matrix, columnsDim, panelColumns);
   auto fill = [&](MutableArrayRef<char> to) {
     auto write = [&](auto element) {
-      writePanels<decltype(element)>(from.data(), to.data(), packed.getShape(),
-                                     columns, rowStride, columnStride);
+      for (int64_t number = 0; number < matrices.count; ++number)
+        writePanels<decltype(element)>(
+            matrices, matrices.getData(number),
+            to.data() + number * (to.size() / matrices.count),
+            panels.getShape());
     };
-    switch (type.getElementTypeBitWidth()) {
+    switch (panels.getElementTypeBitWidth()) {
     case 8:
       return write(uint8_t());
     case 16:
@@ -152,59 +191,61 @@ ElementsAttr mlir::posenc::packPanels(ElementsAttr matrix, unsigned columnsDim,
       return write(uint64_t());
     }
   };
-  std::string key = getKey(matrix, from);
+  std::string key = getKey(elements, matrices);
   // The version for wider vectors has packed panels that this one can read.
   for (int64_t wider : {2 * panelColumns, 3 * panelColumns}) {
     if (key.empty())
       break;
     if (auto known = lookupWeights(
-            getPanelsType(type, columnsDim, wider),
-            getPackedKey(key, {rows, columns, wider}, columnsDim)))
+            matrices.getType(getPanelsType(matrices.matrix, columnsDim, wider)),
+            getPackedKey(key, {matrices.rows, matrices.columns, wider},
+                         columnsDim)))
       return known;
   }
-  return createPacked(key, packed, {rows, columns, panelColumns}, columnsDim,
-                      fill);
+  return createPacked(key, matrices.getType(panels),
+                      {matrices.rows, matrices.columns, panelColumns},
+                      columnsDim, fill);
 }
 
-ElementsAttr mlir::posenc::packPairs(ElementsAttr matrix, unsigned columnsDim,
+ElementsAttr mlir::posenc::packPairs(ElementsAttr elements, unsigned columnsDim,
                                      int64_t panelColumns, int64_t words) {
-  auto type = cast<RankedTensorType>(matrix.getType());
-  int64_t rows = type.getDimSize(1 - columnsDim),
-          columns = type.getDimSize(columnsDim);
-  int64_t columnStride = columnsDim == 1 ? 1 : type.getDimSize(1);
-  int64_t rowStride = columnsDim == 1 ? type.getDimSize(1) : 1;
+  Matrices matrices(elements, columnsDim);
   constexpr int64_t half = kDotBlock / 2;
+  int64_t columns = matrices.columns;
   int64_t panels = llvm::divideCeil(columns, panelColumns);
-  auto packed = RankedTensorType::get({panels, words, panelColumns},
-                                      IntegerType::get(type.getContext(), 32));
-  ArrayRef<char> from = *getStoredBytes(matrix);
-  auto read = [&](int64_t row, int64_t column) -> uint32_t {
-    uint16_t element = 0;
-    if (row < rows)
-      std::memcpy(&element,
-                  from.data() + 2 * (row * rowStride + column * columnStride),
-                  2);
-    return element;
-  };
-  PanelPacking packing{rows, columns, panelColumns};
+  RankedTensorType packed = matrices.getType(
+      RankedTensorType::get({panels, words, panelColumns},
+                            IntegerType::get(elements.getContext(), 32)));
+  PanelPacking packing{matrices.rows, columns, panelColumns};
   packing.hasPairs = true;
-  return createPacked(
-      getKey(matrix, from), packed, packing, columnsDim,
-      [&](MutableArrayRef<char> to) {
-        char *at = to.data();
-        for (int64_t first = 0; first < columns; first += panelColumns) {
-          int64_t end = std::min(first + panelColumns, columns);
-          for (int64_t word = 0; word < words; ++word) {
-            int64_t row = word / half * kDotBlock + word % half;
-            for (int64_t column = first; column < end; ++column) {
-              uint32_t pair = read(row, column) | read(row + half, column)
-                                                      << 16;
-              std::memcpy(at + 4 * (column - first), &pair, 4);
-            }
-            at += 4 * panelColumns;
-          }
+  auto fill = [&](const char *from, char *at) {
+    auto read = [&](int64_t row, int64_t column) -> uint32_t {
+      uint16_t element = 0;
+      if (row < matrices.rows)
+        std::memcpy(&element,
+                    from + 2 * (row * matrices.rowStride +
+                                column * matrices.columnStride),
+                    2);
+      return element;
+    };
+    for (int64_t first = 0; first < columns; first += panelColumns) {
+      int64_t end = std::min(first + panelColumns, columns);
+      for (int64_t word = 0; word < words; ++word) {
+        int64_t row = word / half * kDotBlock + word % half;
+        for (int64_t column = first; column < end; ++column) {
+          uint32_t pair = read(row, column) | read(row + half, column) << 16;
+          std::memcpy(at + 4 * (column - first), &pair, 4);
         }
-      });
+        at += 4 * panelColumns;
+      }
+    }
+  };
+  return createPacked(getKey(elements, matrices), packed, packing, columnsDim,
+                      [&](MutableArrayRef<char> to) {
+                        for (int64_t i = 0; i < matrices.count; ++i)
+                          fill(matrices.getData(i),
+                               to.data() + i * (to.size() / matrices.count));
+                      });
 }
 
 /// Replaces a read of an element of a matrix by one of its panels.

@@ -42,8 +42,10 @@ Value packPanels(OpBuilder &builder, Location loc, Value matrix,
 
 /// Packs a constant likewise, into panels of `panelColumns` columns: those of a
 /// register tile, which then reads consecutive cache lines. Returns panels of
-/// twice as many if they exist already.
-ElementsAttr packPanels(ElementsAttr matrix, unsigned columnsDim,
+/// twice as many if they exist already. A constant of more dimensions is a
+/// batch of matrices, its last two, whose panels are one behind the other.
+/// `columnsDim` is a dimension of a matrix, 0 or 1.
+ElementsAttr packPanels(ElementsAttr matrices, unsigned columnsDim,
                         int64_t panelColumns);
 
 /// Makes reads of elements of a constant matrix read its panels, so that the
@@ -53,14 +55,14 @@ void readTableFromPanels(RewriterBase &rewriter, Operation *function,
                          ElementsAttr matrix, ElementsAttr panels,
                          unsigned columnsDim);
 
-/// Packs a constant of 16-bit floats into such panels of 32-bit words, pairs of
-/// rows as packDotWords (ProductTiling.h) makes them. A column has `words`
-/// words; those behind the last row are zeros.
-ElementsAttr packPairs(ElementsAttr matrix, unsigned columnsDim,
+/// Packs a constant of 16-bit floats, or a batch, into such panels of 32-bit
+/// words, pairs of rows as packDotWords (ProductTiling.h) makes them. A column
+/// has `words` words; those behind the last row are zeros.
+ElementsAttr packPairs(ElementsAttr matrices, unsigned columnsDim,
                        int64_t panelColumns, int64_t words);
 
 /// Whether packPanels() and packPairs() can pack these elements.
-bool canPackPanels(ElementsAttr matrix);
+bool canPackPanels(ElementsAttr matrices);
 
 } // namespace mlir::posenc
 

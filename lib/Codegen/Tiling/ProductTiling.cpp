@@ -360,14 +360,43 @@ Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
   return branch.getResult(0);
 }
 
+bool Product::hasLastMatrices() const {
+  ArrayRef<AffineExpr> dims = getMap(1).getResults();
+  auto isOf = [](AffineExpr expr, ArrayRef<unsigned> loops) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    return dim && llvm::is_contained(loops, dim.getPosition());
+  };
+  return dims.size() >= 2 &&
+         llvm::all_of(dims.take_back(2),
+                      [&](AffineExpr expr) { return isOf(expr, {n, k}); }) &&
+         llvm::all_of(dims.drop_back(2),
+                      [&](AffineExpr expr) { return isOf(expr, batch); });
+}
+
 Value ProductTiling::extractPrepacked(OpFoldResult firstColumn,
                                       OpFoldResult depthFrom,
                                       OpFoldResult depth) {
   auto type = cast<RankedTensorType>(product.panels.getType());
   int64_t width = type.getShape().back();
   AffineExpr d0 = b.getAffineDimExpr(0);
-  OpFoldResult number = affine::makeComposedFoldedAffineApply(
-      b, loc, d0.floorDiv(width), {firstColumn});
+  // The panels of the matrices before, and those of this one.
+  AffineMap map = product.getMap(1);
+  auto matrices = cast<RankedTensorType>(product.getOperand(1).getType());
+  AffineExpr panel = d0.floorDiv(width);
+  SmallVector<OpFoldResult> operands{firstColumn};
+  if (int64_t numBatch = map.getNumResults() - 2) {
+    AffineExpr matrix = b.getAffineConstantExpr(0);
+    for (auto [expr, size] : llvm::zip(map.getResults().take_front(numBatch),
+                                       matrices.getShape())) {
+      matrix = matrix * size + b.getAffineDimExpr(operands.size());
+      operands.push_back(ranges[cast<AffineDimExpr>(expr).getPosition()].first);
+    }
+    panel = panel +
+            matrix * llvm::divideCeil(
+                         matrices.getDimSize(product.getColumnsDim()), width);
+  }
+  OpFoldResult number =
+      affine::makeComposedFoldedAffineApply(b, loc, panel, operands);
   OpFoldResult within =
       affine::makeComposedFoldedAffineApply(b, loc, d0 % width, {firstColumn});
   if (product.hasPairPanels()) {

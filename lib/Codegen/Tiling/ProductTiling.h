@@ -70,7 +70,8 @@ struct Product {
   unsigned m, n, k;
   /// Whether A is the operation's second operand.
   bool isReversed = false;
-  /// B prepacked as panels x k x columns of a panel, or null. The columns of a
+  /// B prepacked as panels x k x columns of a panel, or null. The panels of a
+  /// batch of matrices are one behind the other. The columns of a
   /// panel are a multiple of the register tile's; elements after the last
   /// column of B are read, but their values do not matter.
   Value panels = nullptr;
@@ -88,6 +89,10 @@ struct Product {
   unsigned getColumnsDim() const {
     return *getMap(1).getResultPosition(getAffineDimExpr(n, op->getContext()));
   }
+
+  /// Whether the last two dimensions of B are k and n, and the others loops of
+  /// the batch.
+  bool hasLastMatrices() const;
 
 private:
   unsigned getNumber(unsigned number) const {

@@ -131,12 +131,16 @@ static Value findPanels(RewriterBase &rewriter, const Product &product,
                ? unpack.getSource()
                : Value();
   ElementsAttr elements;
-  if (!matchPattern(matrix, m_Constant(&elements)) || !canPackPanels(elements))
+  if (!matchPattern(matrix, m_Constant(&elements)) ||
+      !canPackPanels(elements) || !product.hasLastMatrices())
     return nullptr;
+  // The panels of a batch are those of its matrices.
+  int64_t rank = elements.getShapedType().getRank();
+  dim -= rank - 2;
   Location loc = product.op->getLoc();
   if (usesBF16Dots) {
     // A number of words for AMX is right for all dot products.
-    int64_t depth = elements.getShapedType().getDimSize(1 - dim);
+    int64_t depth = elements.getShapedType().getDimSize(rank - 1 - dim);
     OpFoldResult words =
         getNumDotWords(rewriter, loc, rewriter.getIndexAttr(depth), kTileWords);
     elements = packPairs(elements, dim, columns, *getConstantIntValue(words));
@@ -194,7 +198,7 @@ struct TileContractions final
       product.panels = findPanels(rewriter, product, getColumns(product, width),
                                   usesBF16Dots(product));
       if (ElementsAttr matrix = getElements(product), panels;
-          matrix && product.panels &&
+          matrix && product.panels && matrix.getShapedType().getRank() == 2 &&
           matchPattern(product.panels, m_Constant(&panels)))
         packed[matrix] = {panels, product.getColumnsDim()};
       ContractionTiles tiles = getTiles(product, width);

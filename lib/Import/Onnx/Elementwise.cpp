@@ -48,6 +48,13 @@ FailureOr<Tensor> onnx::addTensors(NodeImporter &node,
 
 static LogicalResult importUnary(NodeImporter &node) {
   StringRef op = node.node.op;
+  constexpr int64_t kOpsetOfIntegers = 14;
+  Tensor &input = node.getInput(0);
+  if (op == "Relu" && isa<IntegerType>(input.element) && !input.isBool() &&
+      node.getOpset() >= kOpsetOfIntegers)
+    return node.setResult(mapElements(
+        node, &input, input.element,
+        [](Scalars &s, ValueRange args) { return s.max(args[0], s.get(0)); }));
   double alpha = 0, beta = 0;
   bool isTanh = false;
   if (op == "LeakyRelu")

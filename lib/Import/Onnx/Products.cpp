@@ -40,6 +40,59 @@ static Tensor broadcastBatch(NodeImporter &node, Tensor &tensor,
   return broadcast(node, tensor, shape);
 }
 
+/// Whether `right` is a constant batch, such as a matrix for each head, that is
+/// the inner part of the batch of `left`.
+static bool isInnerBatch(const Tensor &left, const Tensor &right) {
+  if (!(right.constant || right.weights) || !right.isFloat())
+    return false;
+  ArrayRef<Size> outer = ArrayRef<Size>(left.shape).drop_back(2),
+                 inner = ArrayRef<Size>(right.shape).drop_back(2);
+  while (!inner.empty() && inner.front().isConstant(1))
+    inner = inner.drop_front();
+  return !inner.empty() && inner.size() < outer.size() &&
+         inner == outer.take_back(inner.size());
+}
+
+/// Multiplies by such a batch: (outer, inner, rows, depth) by (inner, depth,
+/// columns). No copies of the matrices are made for the outer dimensions.
+static FailureOr<Tensor> multiplyInnerBatch(NodeImporter &node, Tensor left,
+                                            Tensor right) {
+  int64_t rank = left.getRank();
+  Size rows = left.shape[rank - 2], depth = left.shape.back(),
+       columns = right.shape.back();
+  Size inner = getProduct(ArrayRef<Size>(right.shape).drop_back(2)), outer(1);
+  int64_t numOuter = rank - 2;
+  for (Size count(1); count != inner;)
+    count = count * left.shape[--numOuter];
+  outer = getProduct(ArrayRef<Size>(left.shape).take_front(numOuter));
+  if (failed(assign(left, reshape(node, left, {outer, inner, rows, depth}))) ||
+      failed(assign(right, reshape(node, right, {inner, depth, columns}))))
+    return failure();
+  Type element = left.element, wide = getWideType(element);
+  SmallVector<Size> shape{outer, inner, rows, columns};
+  Value init = createFilled(node, shape, wide, 0);
+  constexpr unsigned kOuter = 0, kInner = 1, kRow = 2, kColumn = 3, kDepth = 4;
+  auto getMap = [&](ArrayRef<unsigned> dims) {
+    return AffineMap::getMultiDimMapWithTargets(5, dims, node.getContext());
+  };
+  AffineMap maps[] = {getMap({kOuter, kInner, kRow, kDepth}),
+                      getMap({kInner, kDepth, kColumn}),
+                      getMap({kOuter, kInner, kRow, kColumn})};
+  SmallVector<utils::IteratorType> loops(5, utils::IteratorType::parallel);
+  loops[kDepth] = utils::IteratorType::reduction;
+  Value operands[] = {node.getValue(left), node.getValue(right)};
+  auto product = linalg::GenericOp::create(
+      node, node.getLoc(), init.getType(), operands, init, maps, loops,
+      [&](OpBuilder &builder, Location loc, ValueRange args) {
+        Scalars s(ImplicitLocOpBuilder(loc, builder), wide);
+        Value sum =
+            s.add(args[2], s.mul(s.convert(args[0]), s.convert(args[1])));
+        linalg::YieldOp::create(builder, loc, sum);
+      });
+  Tensor result = createTensor(node, product.getResult(0), shape);
+  return convertTensor(node, result, element);
+}
+
 FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
                                  Tensor right) {
   if (left.element != right.element || left.isBool())
@@ -90,6 +143,9 @@ FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
     } else {
       product = multiplyBy<linalg::MatmulOp>(node, left, right, {all, columns});
     }
+  } else if (isInnerBatch(left, right)) {
+    if (failed(assign(product, multiplyInnerBatch(node, left, right))))
+      return failure();
   } else {
     Size count = getProduct(*batch);
     left = broadcastBatch(node, left, *batch);

@@ -65,6 +65,12 @@ struct Quantization {
 };
 } // namespace
 
+/// Whether a scale or zero point is that of all elements.
+static bool isForAll(const Tensor &given) {
+  return given.getRank() == 0 ||
+         (given.getRank() == 1 && given.shape[0].isConstant(1));
+}
+
 /// Makes scales or zero points broadcast to the shape of the quantization.
 static FailureOr<Tensor> spread(NodeImporter &node, Tensor &given,
                                 const Tensor &data, const Quantization &q) {
@@ -74,8 +80,7 @@ static FailureOr<Tensor> spread(NodeImporter &node, Tensor &given,
     shape.insert(shape.begin() + q.axis + 1, Size(1));
     return reshape(node, given, shape);
   }
-  if (given.getRank() == 0 ||
-      (given.getRank() == 1 && given.shape[0].isConstant(1)))
+  if (isForAll(given))
     return reshape(node, given, {});
   FailureOr<int64_t> axis = node.getAxis(q.axis, rank);
   if (failed(axis))
@@ -129,7 +134,10 @@ static FailureOr<Quantization> getQuantization(NodeImporter &node,
     return q;
   Tensor &zero = node.getInput(2);
   q.hasZero = true;
-  if (zero.shape != scale.shape)
+  // ONNX Runtime's quantizer writes one scale in a tensor of rank 1, and its
+  // zero point in one of rank 0.
+  bool isOne = !q.blockSize && isForAll(scale) && isForAll(zero);
+  if (zero.shape != scale.shape && !isOne)
     return node.emitError() << "scale and zero point differ in shape";
   if (failed(assign(q.zero, spread(node, zero, data, q))))
     return failure();

@@ -152,6 +152,24 @@ check("halves", [
     [constant("one", np.array(1, np.float32)), constant("wide", np.array([7, -9], np.int32))],
     [np.array([0, 0, 2, 2, 254, 255, 0]), np.array([7, -9])])
 
+# ONNX Runtime's quantizer writes one scale as a tensor of rank 1, and its zero point as one of
+# rank 0: of biases, and of weights and activations of models without channels.
+bias, x = np.array([70, -90, 5], np.int32), floats(4, 3)
+scale, zero = np.array([0.02], np.float32), np.array(7, np.uint8)
+codes = quantize(x, scale[0], 7, np.uint8)
+check("ranks", [
+    node("DequantizeLinear", ["bias", "scale", "none"], ["y0"]),
+    node("QuantizeLinear", ["x", "scale", "zero"], ["a"]),
+    node("DequantizeLinear", ["a", "scale", "zero"], ["y1"]),
+    node("DequantizeLinear", ["a", "scalar", "zeros"], ["y2"])], {"x": x},
+    [constant("bias", bias), constant("scale", scale), constant("none", np.array(0, np.int32)),
+     constant("zero", zero), constant("scalar", scale[0]), constant("zeros", zero[None])],
+    [bias * 0.02, *[(codes - 7.0) * scale[0]] * 2], dims={"x": ["n", 3]})
+refuse("ranks", [node("QuantizeLinear", ["x", "row", "zero"], ["a"]),
+                 node("DequantizeLinear", ["a", "row", "zero"], ["y0"])], {"x": x},
+       [constant("row", np.ones(3, np.float32)), constant("zero", zero)],
+       "scale and zero point differ in shape")
+
 # Constants with 4 bits, which have two codes in a byte, and products that read codes.
 a = floats(3, 24)
 for kind, low in (("u4", 0), ("i4", -8)):

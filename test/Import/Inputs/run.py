@@ -442,6 +442,31 @@ check("ones", [
     [pair[where.astype(int)], pair[np.moveaxis(where, 2, 0).astype(int)],
      np.eye(2, 3, 1), np.eye(2, 3, -1)], dims={"picks": ["b", "n"]})
 
+# Constant batches of matrices, whose panels are packed: as many as the other operand has, and
+# fewer, whose matrices belong to its inner dimensions.
+left, heads = floats(2, 3, 5, 17), floats(3, 17, 70)
+turned = np.ascontiguousarray(heads.transpose(0, 2, 1))
+check("batches", [
+    node("MatMul", ["a", "w"], ["y0"]), node("MatMul", ["one", "w"], ["y1"]),
+    node("Transpose", ["t"], ["u"], perm=[0, 2, 1]), node("MatMul", ["a", "u"], ["y2"]),
+    node("Unsqueeze", ["w", "first"], ["w4"]), node("MatMul", ["a", "w4"], ["y3"]),
+    node("MatMul", ["a", "both"], ["y4"]), node("MatMul", ["a", "each"], ["y5"])],
+    {"a": left, "one": left[1]},
+    [constant("w", heads), constant("t", turned), ints("first", 0),
+     constant("both", np.stack([heads, -heads])), constant("each", heads[:1, None])],
+    [left @ heads, left[1] @ heads, left @ heads, left @ heads,
+     left @ np.stack([heads, -heads]), left @ heads[0]],
+    dims={"a": ["b", 3, "n", 17], "one": [3, "n", 17]})
+
+# Integers that are negative become 0.
+for kind in (np.int8, np.int32, np.int64):
+    bounds = np.iinfo(kind)
+    x = np.array([bounds.min, -1, 0, 1, bounds.max], kind)
+    check(f"relu-{kind.__name__}", [node("Relu", ["x"], ["y0"])], {"x": x}, [],
+          [np.maximum(x, 0)], opset=14, dims={"x": ["n"]})
+refuse("relu", [node("Relu", ["x"], ["y0"])], {"x": np.ones(2, np.int32)}, [],
+       "expected floats", opset=13)
+
 # Other activations.
 x = floats(3, 4) * 4
 exponential = np.exp(np.minimum(x, 0))

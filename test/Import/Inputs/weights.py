@@ -170,6 +170,26 @@ check("a row out of range", done.returncode == 1 and "out of range" in done.stde
 check("no codes as they were", not any(entry.get("shape") == list(codes.shape)
                                        for entry in names.values()), list(names))
 
+# A matrix for each head.
+heads = random.standard_normal((3, 64, 70)).astype(np.float32)
+write("heads.onnx", [node("MatMul", ["x", "heads"], ["y"])],
+      {"x": ("f32", ["b", 3, "n", 64])}, ["y"],
+      [tensor("heads", "f32", heads.shape, raw=heads.tobytes())])
+x = random.standard_normal((2, 3, 5, 64)).astype(np.float32)
+np.save("x.npy", x)
+compile("libH.so", "--weights=file", model="heads.onnx")
+result("./libH.so", "@x.npy")
+check("products of heads", np.allclose(np.load("y.npy"), x @ heads, rtol=1e-3, atol=1e-4))
+_, names, data_of_heads = split(pathlib.Path("H.safetensors").read_bytes())
+packing = json.loads(names["__metadata__"]["posenc.packing"])
+name, = packing
+check("packing of heads", re.match(r"heads\.batch3\.panels\d+\.64x70\.1$", name) and
+      packing[name]["shape"] == [64, 70] and len(names) == 2, list(names))
+shape = names[name]["shape"]
+panels = np.frombuffer(data_of_heads, np.float32)[:np.prod(shape)].reshape(3, -1, *shape[1:])
+check("heads", np.array_equal(
+    panels.transpose(0, 2, 1, 3).reshape(3, 64, -1)[..., :70], heads))
+
 # ===----------------------------------------------------------------------===#
 # X_weights_open
 # ===----------------------------------------------------------------------===#
