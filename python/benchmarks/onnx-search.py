@@ -39,7 +39,8 @@ import posenc
 from onnx import TensorProto, helper, numpy_helper
 
 from onnx_graphs import GENERATORS, NAMES, PROTOS, Graph, Skip, agrees, make_model
-import onnx_fused  # noqa: F401 (adds to GENERATORS)
+import onnx_attention  # noqa: F401 (adds to GENERATORS)
+import onnx_fused  # noqa: F401
 import onnx_operators  # noqa: F401
 import onnx_quantized  # noqa: F401
 

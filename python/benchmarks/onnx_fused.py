@@ -140,29 +140,3 @@ def rotary_embedding(g, op):
     g.emit(op, [a, positions, *tables], interleaved=g.rng.choice([None, 0, 1]),
            num_heads=heads if is_partial else None,
            rotary_embedding_dim=rotated if is_partial else None)
-
-
-@operator("com.microsoft.GroupQueryAttention")
-def group_query_attention(g, op):
-    batch, kv_heads, group = (g.rng.choice([1, 2, 3]) for _ in range(3))
-    size, past = g.rng.choice([8, 16]), g.rng.choice([0, 1, 5])
-    # Several new tokens with past ones are for a single sequence.
-    tokens = g.rng.choice([1, 2, 5]) if past == 0 or batch == 1 else 1
-    heads, rows = kv_heads * group, past + tokens
-    is_packed = g.rng.random() < .3
-    width = (heads + 2 * kv_heads if is_packed else heads) * size
-    inputs = [draw(g, (batch, tokens, width), dynamic=0)]
-    for _ in range(2):
-        inputs.append(None if is_packed else draw(g, (batch, tokens, kv_heads * size),
-                                                  dynamic=0))
-    inputs += [draw(g, (batch, kv_heads, past, size), dynamic=0) for _ in range(2)]
-    inputs += [g.constant(np.full((batch,), rows - 1, np.int32)),
-               g.constant(np.asarray([rows], np.int32))]
-    rotates = g.rng.random() < .6
-    if rotates:
-        inputs += [draw_constant(g, 16, size // 2) for _ in range(2)]
-    g.emit(op, inputs, results=3, num_heads=heads, kv_num_heads=kv_heads,
-           do_rotary=int(rotates) if rotates else g.rng.choice([None, 0]),
-           rotary_interleaved=g.rng.choice([None, 0, 1]) if rotates else None,
-           scale=g.rng.choice([None, .25]), softcap=g.rng.choice([None, 5.0]),
-           local_window_size=g.rng.choice([None, None, 2, 4]))

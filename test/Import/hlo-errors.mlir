@@ -10,6 +10,14 @@ func.func @unknown(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+func.func @order(%x: tensor<4xf32>) -> tensor<4xi1> {
+  // expected-error @+1 {{'stablehlo.compare' by the total order of floats is not supported}}
+  %y = stablehlo.compare LT, %x, %x, TOTALORDER : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  return %y : tensor<4xi1>
+}
+
+// -----
+
 func.func @call(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @+1 {{'stablehlo.custom_call' calls 'cu_threefry2x32', which is not supported}}
   %y = stablehlo.custom_call @cu_threefry2x32(%x) : (tensor<4xf32>) -> tensor<4xf32>

@@ -33,6 +33,8 @@ std::optional<arith::CmpIPredicate> getPredicate(StringRef direction,
 /// Returns the direction of a comparison: EQ or the like, of the attribute
 /// EQ or #stablehlo<comparison_direction EQ>. Empty if there is none.
 StringRef getDirection(Operation *op);
+/// Whether a comparison of floats orders zeros by sign, and NaN, too.
+bool hasTotalOrder(Operation *op);
 
 /// Returns the name of the operation of arith or math that an elementwise
 /// operation is on scalars of a type, if it is one.
@@ -40,9 +42,11 @@ std::optional<StringRef> getScalarOperation(StringRef name, Type type);
 /// Whether the name is one of an elementwise operation with two operands.
 bool isBinaryOperation(StringRef name);
 
-/// Unit attribute of operations whose first operand had an unsigned type, and
-/// of those with another value of such a type.
+/// Unit attribute of operations whose first operand had an unsigned type, of
+/// those whose second one, or the start indices, had, and of those with any
+/// value of such a type.
 inline constexpr llvm::StringLiteral kUnsignedOperand = "unsigned_operand";
+inline constexpr llvm::StringLiteral kUnsignedIndex = "unsigned_index";
 inline constexpr llvm::StringLiteral kUnsigned = "unsigned";
 
 using Shape = SmallVector<Size>;
@@ -137,6 +141,8 @@ private:
   std::optional<int64_t> getNumber(StringRef name);
   /// Whether the first operand had an unsigned type.
   bool hasUnsignedOperand() { return op->hasAttr(kUnsignedOperand); }
+  /// Returns an operand of start indices. Unsigned ones become i64.
+  Value getStarts(unsigned number);
   Failed fail(const Twine &why) {
     op->emitError() << "'" << op->getName() << "' " << why;
     return {};

@@ -175,6 +175,12 @@ StringRef hlo::getDirection(Operation *op) {
   return direction ? direction.getValue().rtrim("> ").take_back(2) : "";
 }
 
+bool hlo::hasTotalOrder(Operation *op) {
+  auto type = op->getAttrOfType<StringAttr>("compare_type");
+  return type && type.getValue().contains("TOTALORDER") &&
+         isa<FloatType>(getElementTypeOrSelf(op->getOperand(0).getType()));
+}
+
 Value hlo::createComparison(ImplicitLocOpBuilder &b, StringRef direction,
                             Value x, Value y, bool isUnsigned) {
   Type element = getElementTypeOrSelf(x.getType());
@@ -210,6 +216,34 @@ Value Converter::compare(StringRef direction, Value lhs, Value rhs) {
   return result;
 }
 
+/// Converts a float to an integer as XLA does: what is out of range becomes the
+/// nearest end of the range, and NaN 0.
+static Value saturate(ImplicitLocOpBuilder &b, Value x, Type integer,
+                      bool isUnsigned) {
+  if (cast<FloatType>(x.getType()).getWidth() < 32)
+    x = arith::ExtFOp::create(b, b.getF32Type(), x);
+  unsigned width = integer.getIntOrFloatBitWidth();
+  auto get = [&](double number) -> Value {
+    return arith::ConstantOp::create(b, b.getFloatAttr(x.getType(), number));
+  };
+  // The powers of two are exact.
+  double end = std::ldexp(1, isUnsigned ? width : width - 1);
+  Value isBelow =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, get(end));
+  Value isAbove =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, x, get(end));
+  Value inside = arith::MaximumFOp::create(b, x, get(isUnsigned ? 0 : -end));
+  inside = arith::SelectOp::create(b, isBelow, inside, get(0));
+  Value number = isUnsigned
+                     ? Value(arith::FPToUIOp::create(b, integer, inside))
+                     : Value(arith::FPToSIOp::create(b, integer, inside));
+  APInt greatest =
+      isUnsigned ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width);
+  Value last =
+      arith::ConstantOp::create(b, b.getIntegerAttr(integer, greatest));
+  return arith::SelectOp::create(b, isAbove, last, number);
+}
+
 Value Converter::convertTo(Value value, Type element) {
   RankedTensorType type = getType(value);
   Type from = type.getElementType();
@@ -231,8 +265,11 @@ Value Converter::convertTo(Value value, Type element) {
                : apply<arith::TruncFOp>(target, value);
   }
   if (fromFloat && isa<IntegerType>(element))
-    return op->hasAttr(kUnsigned) ? apply<arith::FPToUIOp>(target, value)
-                                  : apply<arith::FPToSIOp>(target, value);
+    return createGeneric(builder, value, createEmpty(getShape(value), element),
+                         {}, {}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+                           return saturate(b, args[0], element,
+                                           op->hasAttr(kUnsigned));
+                         });
   bool isUnsigned = from.isInteger(1) || hasUnsignedOperand();
   if (toFloat && isa<IntegerType>(from))
     return isUnsigned ? apply<arith::UIToFPOp>(target, value)

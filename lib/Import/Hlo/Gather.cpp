@@ -16,6 +16,8 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::hlo;
@@ -50,6 +52,21 @@ static DimensionNumbers readNumbers(StringRef text,
   if (rest.consumeInteger(10, numbers.vectorDim))
     numbers.vectorDim = 0;
   return numbers;
+}
+
+Value Converter::getStarts(unsigned number) {
+  Value starts = getOperand(number);
+  RankedTensorType type = getType(starts);
+  if (!op->hasAttr(kUnsignedIndex) || !isa<IntegerType>(type.getElementType()))
+    return starts;
+  Shape shape = getShape(starts);
+  if (type.getElementType().isInteger(64))
+    // Others are larger than any tensor.
+    starts = arith::MinUIOp::create(builder, starts,
+                                    createSplatLike(starts, std::ldexp(1, 62)));
+  else
+    starts = apply<arith::ExtUIOp>(type.clone(builder.getI64Type()), starts);
+  return withShape(starts, shape);
 }
 
 /// Whether the numbers are different dimensions of a tensor.
@@ -122,7 +139,7 @@ Value Converter::createGather(ArrayRef<Size> sliceSizes) {
       readNumbers(attribute.getValue(),
                   {"offset_dims", "collapsed_slice_dims", "start_index_map",
                    "operand_batching_dims", "start_indices_batching_dims"});
-  Value operand = getOperand(0), starts = getOperand(1);
+  Value operand = getOperand(0), starts = getStarts(1);
   RankedTensorType source = getType(operand), startType = getType(starts);
   int64_t rank = getResultType().getRank();
   if (int64_t(sliceSizes.size()) != source.getRank())
@@ -240,8 +257,7 @@ Value Converter::createScatter() {
                   {"update_window_dims", "inserted_window_dims",
                    "scatter_dims_to_operand_dims", "input_batching_dims",
                    "scatter_indices_batching_dims"});
-  Value operand = getOperand(0), starts = getOperand(1),
-        updates = getOperand(2);
+  Value operand = getOperand(0), starts = getStarts(1), updates = getOperand(2);
   RankedTensorType source = getType(operand), updateType = getType(updates);
   Type element = source.getElementType();
   if (!isValid(numbers, source, getType(starts), updateType.getRank()) ||

@@ -108,6 +108,11 @@ static bool isUnsigned(Value value) {
 /// Makes all integers of a function signless, and marks the operations on
 /// unsigned ones.
 static void removeSigns(func::FuncOp function) {
+  // Start indices are the operands from this one on, and have one type.
+  auto getFirstIndex = [](Operation *op) -> unsigned {
+    return op->getName().getStringRef().ends_with("dynamic_update_slice") ? 2
+                                                                          : 1;
+  };
   auto unit = UnitAttr::get(function.getContext());
   function.walk([&](Operation *op) {
     if (llvm::any_of(op->getOperands(), isUnsigned) ||
@@ -115,6 +120,9 @@ static void removeSigns(func::FuncOp function) {
       op->setDiscardableAttr(kUnsigned, unit);
     if (op->getNumOperands() > 0 && isUnsigned(op->getOperand(0)))
       op->setDiscardableAttr(kUnsignedOperand, unit);
+    unsigned index = getFirstIndex(op);
+    if (op->getNumOperands() > index && isUnsigned(op->getOperand(index)))
+      op->setDiscardableAttr(kUnsignedIndex, unit);
   });
   auto convertAll = [](ValueRange values) {
     for (Value value : values)
@@ -505,6 +513,7 @@ private:
     module.walk([](Operation *op) {
       op->removeDiscardableAttr(kUnsigned);
       op->removeDiscardableAttr(kUnsignedOperand);
+      op->removeDiscardableAttr(kUnsignedIndex);
     });
     OpPassManager manager(ModuleOp::getOperationName());
     manager.addPass(createCanonicalizerPass());

@@ -30,6 +30,13 @@ Value Converter::createDot(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
       element.getIntOrFloatBitWidth() <
           left.getElementType().getIntOrFloatBitWidth())
     return fail("has operands and a result of other types");
+  if (op->hasAttr(kUnsignedIndex) != hasUnsignedOperand())
+    return fail("has an unsigned operand and one that is not");
+  // Products of narrower integers extend them by their sign.
+  if (hasUnsignedOperand() && left.getElementType() != element) {
+    lhs = convertTo(lhs, element);
+    rhs = convertTo(rhs, element);
+  }
   Shape leftShape = getShape(lhs), rightShape = getShape(rhs), shape;
   SmallVector<AffineExpr> lhsMap(left.getRank()), rhsMap(right.getRank()),
       resultMap;

@@ -26,6 +26,8 @@ static Value emitScalar(ImplicitLocOpBuilder &b, Operation &op, StringRef name,
       operands.front().getType() != operands.back().getType())
     return {};
   Type type = operands[0].getType();
+  if (name == "compare" && hasTotalOrder(&op))
+    return {};
   if (name == "compare" && operands.size() == 2)
     return createComparison(b, getDirection(&op), operands[0], operands[1],
                             /*isUnsigned=*/type.isInteger(1));

@@ -238,6 +238,8 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
         dyn_cast_or_null<StringAttr>(getAttribute("comparison_direction"));
     if (!direction)
       return fail("lacks its direction");
+    if (hasTotalOrder(op))
+      return fail("by the total order of floats is not supported");
     // The text of the attribute is EQ or #stablehlo<comparison_direction EQ>.
     StringRef text = direction.getValue().rtrim("> ");
     return one(compare(text.take_back(2), first, getOperand(1)));
@@ -284,7 +286,7 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
         offsets.push_back(builder.getIndexAttr(0));
         continue;
       }
-      Value start = getOperand((isUpdate ? 2 : 1) + dim);
+      Value start = getStarts((isUpdate ? 2 : 1) + dim);
       if (std::optional<Shape> known = sizes.getElements(start);
           known && known->size() == 1) {
         Size above =

@@ -296,7 +296,11 @@ static LogicalResult importPow(NodeImporter &node) {
         } else if (power == 0.5) {
           value = math::SqrtOp::create(s, x);
         } else if (power == -0.5) {
-          value = s.div(s.get(1), math::SqrtOp::create(s, x));
+          // The power of both zeros is infinity, and that of both infinities 0.
+          Value root = math::SqrtOp::create(s, math::AbsFOp::create(s, x));
+          Value isNegative = arith::AndIOp::create(s, s.less(x, s.get(0)),
+                                                   s.less(s.get(-INFINITY), x));
+          value = s.select(isNegative, s.get(NAN), s.div(s.get(1), root));
         } else if (power == -1) {
           value = s.div(s.get(1), x);
         } else {

@@ -247,15 +247,21 @@ static LogicalResult importClip(NodeImporter &node) {
   Tensor bounds[2];
   int low = -1, high = -1;
   StringRef names[] = {"min", "max"};
+  // Bounds are attributes before opset 11, and from opset 6 on, those that are
+  // not given are the ends of f32: they replace infinities.
+  bool hasDefaults = node.getOpset() >= 6 && node.getOpset() < 11;
   for (unsigned number : {0, 1}) {
     int &place = number ? high : low;
-    if (const AttributeProto *attribute = node.getAttribute(names[number])) {
+    const AttributeProto *attribute = node.getAttribute(names[number]);
+    if (attribute || hasDefaults) {
       if (!input.isFloat())
         return node.emitError() << "expected floats, found " << input.element;
+      float end = std::numeric_limits<float>::max();
+      float bound =
+          attribute ? attribute->f.value_or(0) : (number ? end : -end);
       bounds[number] = createConstant(DenseElementsAttr::get(
           RankedTensorType::get({}, input.element),
-          mlir::Attribute(
-              node.getFloatAttr(input.element, attribute->f.value_or(0)))));
+          mlir::Attribute(node.getFloatAttr(input.element, bound))));
     } else if (node.hasInput(number + 1)) {
       bounds[number] = node.getInput(number + 1);
       if (bounds[number].element != input.element)

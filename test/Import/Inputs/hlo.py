@@ -26,6 +26,10 @@ P = X > 0
 ROWS = np.array([2, 9, 0], np.int64)
 AT = np.array(1, np.int64)
 INPUTS = {"x": X, "y": Y, "b": B, "c": C, "i": I, "j": J, "p": P, "rows": ROWS, "at": AT}
+# Floats that integers of 32 and 8 bits have not, and their nearest integers, 0 for NaN.
+ODD = "[0x7FC00000, 0x7F800000, 0xFF800000, 3.0e9, -200.7, 200.7]"
+NEAREST = np.array([0, 2**31 - 1, -2**31, 2**31 - 1, -200, 200], np.int32)
+BYTES = np.array([0, 255, 0, 255, 0, 200], np.int32)
 KINDS = {"float32": "f32", "int32": "i32", "int64": "i64", "bool": "i1"}
 
 
@@ -90,6 +94,12 @@ CASES = [
     pretty("compare", f"compare LT, %x, %y, FLOAT : ({T}, {T}) -> {TP}", X < Y),
     pretty("select", f"select %p, %x, %y : {TP}, {T}", np.where(P, X, Y)),
     pretty("convert", f"convert %i : ({TI}) -> tensor<2x3xf32>", I.astype(np.float32)),
+    pretty("saturate", "convert %odd : (tensor<6xf32>) -> tensor<6xi32>", NEAREST),
+    pretty("saturate_bytes", "convert %bytes : (tensor<6xui8>) -> tensor<6xi32>", BYTES),
+    pretty("dot_bytes", "dot_general %byte1, %byte1, contracting_dims = [0] x [0] : "
+           "(tensor<1xui8>, tensor<1xui8>) -> tensor<i32>", BYTES[5:] @ BYTES[5:]),
+    pretty("dynamic_slice_byte", "dynamic_slice %wide, %byte, sizes = [2] : "
+           "(tensor<256xi32>, tensor<ui8>) -> tensor<2xi32>", np.arange(200, 202, dtype=np.int32)),
     pretty("truncate", f"convert %x : ({T}) -> tensor<4x6xi32>", X.astype(np.int32)),
     pretty("constant", "constant dense<[1.5, -2.0]> : tensor<2xf32>",
            np.array([1.5, -2], np.float32)),
@@ -129,6 +139,10 @@ CASES = [
     pretty("clamp", f"clamp %zero, %x, %one : (tensor<f32>, {T}, tensor<f32>) -> {T}",
            np.clip(X, 0, 1)),
     pretty("imag", "imag %z : (tensor<4x6xcomplex<f32>>) -> tensor<4x6xf32>", 2 * X * Y),
+    ("gather_byte", '"stablehlo.gather"(%wide, %column8) <{dimension_numbers = '
+     "#stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], "
+     "index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : "
+     "(tensor<256xi32>, tensor<1x1xui8>) -> tensor<1xi32>", np.array([200], np.int32)),
     ("gather", '"stablehlo.gather"(%x, %column) <{dimension_numbers = #stablehlo.gather<'
      "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], "
      "index_vector_dim = 1>, slice_sizes = array<i64: 1, 6>, "
@@ -219,6 +233,12 @@ CASES = [
 ]
 SETUP = f"""\
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %odd = stablehlo.constant dense<{ODD}> : tensor<6xf32>
+    %bytes = stablehlo.convert %odd : (tensor<6xf32>) -> tensor<6xui8>
+    %byte1 = stablehlo.slice %bytes [5:6] : (tensor<6xui8>) -> tensor<1xui8>
+    %byte = stablehlo.reshape %byte1 : (tensor<1xui8>) -> tensor<ui8>
+    %column8 = stablehlo.reshape %byte1 : (tensor<1xui8>) -> tensor<1x1xui8>
+    %wide = stablehlo.iota dim = 0 : tensor<256xi32>
     %one = "stablehlo.constant"() <{{value = dense<1.0> : tensor<f32>}}> : () -> tensor<f32>
     %part = stablehlo.constant dense<1.0> : tensor<2x2xf32>
     %column = stablehlo.reshape %rows : ({TYPES["rows"]}) -> tensor<3x1xi64>

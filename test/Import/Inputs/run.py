@@ -90,6 +90,13 @@ check("elementwise", [
      x ** 2, np.minimum(x, 2)],
     dims={"x": ["b", "s", 8], "column": ["s", 1], "m": ["b", "s", 8]})
 
+# Powers of zeros and infinities, and the bounds that Clip has in this opset.
+x = np.array([np.inf, -np.inf, -0.0, 0, 4], np.float32)
+end = np.finfo(np.float32).max
+check("edges", [node("Pow", ["x", "half"], ["y0"]), node("Clip", ["x"], ["y1"])],
+      {"x": x}, [tensor("half", "f32", [], [-0.5])],
+      [np.float32([0, 0, np.inf, np.inf, 0.5]), np.float32([end, -end, 0, 0, 4])], opset=9)
+
 # Integers, whose division and remainder round as ONNX says.
 a, b = np.array([-7, 7, -8, 9], np.int64), np.array([2, -2, 3, 1], np.int64)
 check("integers", [
