@@ -15,6 +15,7 @@
 #include "posenc/Driver/CompileReport.h"
 
 #include "OutputFiles.h"
+#include "TimeShares.h"
 #include "posenc/ABI/CInterface.h"
 #include "posenc/IR/KernelConfig.h"
 
@@ -208,6 +209,8 @@ void CompileReport::addStages(ModuleOp module, Stage last,
   });
   addFunctions(module);
   addStage("posenc", "Raised (posenc)", module);
+  if (options.hasCpuCode)
+    times = estimateTimes(module, options.targets.front().vectorBytes);
   ScopedDiagnosticHandler silence(module.getContext(),
                                   [](Diagnostic &) { return success(); });
   if (last >= Stage::Linalg) {

@@ -14,10 +14,13 @@
 
 #include "posenc/Driver/CompileReport.h"
 
+#include "TimeShares.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
@@ -281,6 +284,47 @@ void Writer::stages(const llvm::StringSet<> &linked) {
   os << "</div>\n";
 }
 
+/// Writes the shares of the operations of each function by kind, the largest
+/// first.
+static void writeTimes(llvm::raw_ostream &os, ArrayRef<ReportTime> times) {
+  struct Share {
+    unsigned count = 0;
+    double time = 0;
+  };
+  std::map<StringRef, std::map<std::string, Share>> functions;
+  std::map<StringRef, double> totals;
+  for (const ReportTime &time : times) {
+    std::string kind = time.kind + (time.isScalar ? ", a loop on scalars" : "");
+    Share &share = functions[time.function][kind];
+    ++share.count;
+    share.time += time.time;
+    totals[time.function] += time.time;
+  }
+  os << "<h2>Estimated time</h2>\n<p>Shares of a call on one thread, from the "
+        "bytes and operations of each kind before fusion. Dynamic sizes count "
+        "as "
+     << kSampleSize << ".</p>\n";
+  for (auto &[function, kinds] : functions) {
+    std::vector<std::pair<std::string, Share>> sorted(kinds.begin(),
+                                                      kinds.end());
+    llvm::sort(sorted, [](const auto &a, const auto &b) {
+      return std::tie(b.second.time, a.first) <
+             std::tie(a.second.time, b.first);
+    });
+    os << "<h3><code>" << escape(function)
+       << "</code></h3>\n<table><thead><tr><th>Kind</th><th>Operations</th>"
+          "<th>Share</th></tr></thead>\n<tbody>\n";
+    for (auto &[kind, share] : sorted)
+      os << "<tr><td>" << escape(kind) << "</td><td>" << share.count
+         << "</td><td>"
+         << llvm::format("%.1f %%", totals[function] > 0
+                                        ? 100 * share.time / totals[function]
+                                        : 0.0)
+         << "</td></tr>\n";
+    os << "</tbody></table>\n";
+  }
+}
+
 std::string CompileReport::write(StringRef messages, bool isCompiled) const {
   std::string html;
   llvm::raw_string_ostream os(html);
@@ -342,8 +386,17 @@ std::string CompileReport::write(StringRef messages, bool isCompiled) const {
   for (const ReportRemark *remark : ArrayRef(missed).take_front(kMaxReasons)) {
     os << "<li>" << escape(remark->location);
     writer.links(remark->location, remark->sourceLine);
-    os << (remark->location.empty() ? "" : ": ") << escape(remark->text)
-       << " (<code>" << escape(remark->pass) << "</code>)</li>\n";
+    os << (remark->location.empty() ? "" : ": ") << escape(remark->text);
+    double own = 0, all = 0;
+    for (const ReportTime &time : times) {
+      bool isSame = time.function == remark->function;
+      all += isSame ? time.time : 0;
+      own += isSame && time.location == remark->location ? time.time : 0;
+    }
+    if (own > 0 && !remark->location.empty())
+      os << llvm::format("; this operation takes about %.1f %% of a call",
+                         100 * own / all);
+    os << " (<code>" << escape(remark->pass) << "</code>)</li>\n";
   }
   if (missed.size() > kMaxReasons)
     os << "<li>" << missed.size() - kMaxReasons
@@ -371,6 +424,9 @@ std::string CompileReport::write(StringRef messages, bool isCompiled) const {
        << "</td></tr>\n";
   }
   os << (functions.empty() ? "" : "</tbody></table>\n");
+
+  if (!times.empty())
+    writeTimes(os, times);
 
   os << "<h2>Remarks</h2>\n";
   if (remarks.empty())

@@ -48,21 +48,26 @@ static std::optional<int64_t> countIterations(linalg::LinalgOp op) {
   return iterations;
 }
 
-/// Warns about linalg operations that become scalar loops. Of the operations
-/// that are not tiled, LLVM vectorizes those whose innermost loop is parallel,
-/// and reductions of integers. It does not vectorize floating-point reductions
-/// along the innermost loop, since another order changes the rounding.
-static void warnOfLinalg(linalg::LinalgOp op) {
-  // Smaller loop nests are fast enough.
-  constexpr int64_t kFewIterations = 4096;
+// Of the operations that are not tiled, LLVM vectorizes those whose innermost
+// loop is parallel, and reductions of integers. It does not vectorize
+// floating-point reductions along the innermost loop, since another order
+// changes the rounding.
+bool mlir::posenc::isScalarLoop(linalg::LinalgOp op) {
   bool sumsInnermost =
       op.getNumLoops() != 0 &&
       op.getIteratorTypesArray().back() == utils::IteratorType::reduction;
   bool isFloat = llvm::any_of(op.getDpsInits(), [](Value init) {
     return isa<FloatType>(getElementTypeOrSelf(init.getType()));
   });
-  if (!sumsInnermost || !isFloat || isTiledContraction(op) ||
-      isTiledReduction(op) || isTiledColumnReduction(op) ||
+  return sumsInnermost && isFloat && !isTiledContraction(op) &&
+         !isTiledReduction(op) && !isTiledColumnReduction(op);
+}
+
+/// Warns about linalg operations that become scalar loops.
+static void warnOfLinalg(linalg::LinalgOp op) {
+  // Smaller loop nests are fast enough.
+  constexpr int64_t kFewIterations = 4096;
+  if (!isScalarLoop(op) ||
       countIterations(op).value_or(kFewIterations + 1) <= kFewIterations)
     return;
   op.emitWarning() << "'" << op->getName()

@@ -9,6 +9,7 @@
 #ifndef POSENC_LIB_DRIVER_SLOWOPERATIONS_H
 #define POSENC_LIB_DRIVER_SLOWOPERATIONS_H
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace mlir::posenc {
@@ -17,6 +18,10 @@ namespace mlir::posenc {
 /// attention that is not fused, linalg reductions that become scalar loops, and
 /// norms of keys that are slow. Does not change the module.
 void warnOfSlowOperations(ModuleOp module);
+
+/// Whether an operation of linalg becomes a loop on scalars, which LLVM does
+/// not vectorize: it sums floats along the innermost loop, and is not tiled.
+bool isScalarLoop(linalg::LinalgOp op);
 
 } // namespace mlir::posenc
 

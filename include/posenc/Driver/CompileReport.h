@@ -53,6 +53,18 @@ struct ReportFunction {
   std::optional<int64_t> stackBytes;
 };
 
+/// The estimated time of an operation, relative to that of others.
+struct ReportTime {
+  std::string function;
+  /// The operator of a node, or the name of an operation.
+  std::string kind;
+  /// As in a remark.
+  std::string location;
+  /// Whether it becomes a loop that is not vectorized.
+  bool isScalar = false;
+  double time = 0;
+};
+
 /// Records a compilation and writes an HTML file about it: the command, what
 /// was found and what was left alone, remarks, messages, the functions, and the
 /// module at each stage. The file refers to no other, and has no scripts.
@@ -98,6 +110,7 @@ private:
   std::vector<ReportRemark> remarks;
   std::vector<ReportStage> stages;
   std::map<std::string, ReportFunction> functions;
+  std::vector<ReportTime> times;
   /// The numbers of posenc operations by name, in the module as it was
   /// imported and as it was raised.
   std::map<std::string, std::pair<unsigned, unsigned>> numOps;
