@@ -278,9 +278,13 @@ bool LaneAccess::loadTo(ArrayRef<Operand> registers, unsigned lane) {
     return load(lane);
   if (!checkWritten(lane))
     return false;
+  const Target &target = targets[lane];
+  if (target.region)
+    for (const Operand &operand : registers)
+      if (operand.reg != noRegister)
+        warp.loadTrips.addLoad(operand.reg, lane);
   if (!isTracked(lane) || !warp.block.execution.options.checkRaces)
     return true;
-  const Target &target = targets[lane];
   ShadowAccess access(warp, lane, /*isStrong=*/false);
   unsigned size = info.bytes;
   for (unsigned i = 0; i < registers.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "AsyncCopy.h"
 #include "BulkCopy.h"
 #include "InFlight.h"
+#include "LoadTrips.h"
 #include "MBarrier.h"
 #include "Module.h"
 #include "ProxyFences.h"
@@ -184,6 +185,7 @@ public:
     return bulkStores[lane];
   }
   WgmmaQueue wgmma;
+  LoadTrips loadTrips;
   LaneMask carry = 0, carryDefined = 0;
   /// Local memory and .param variables, `laneBytes` per lane, and for each byte
   /// whether it has been written.

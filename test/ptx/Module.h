@@ -72,6 +72,8 @@ struct Statistics {
   uint64_t sharedAccesses = 0, sharedPasses = 0;
   uint64_t localAccesses = 0;
   uint64_t barriers = 0, divergentBranches = 0;
+  /// The most round trips to global memory of a thread; see LoadTrips.h.
+  uint32_t roundTrips = 0;
   uint32_t staticShared = 0; // bytes per block
 
   /// Returns the thread instructions whose mnemonic starts with `prefix`.

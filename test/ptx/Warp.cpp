@@ -31,6 +31,7 @@ void Warp::start() {
   for (uint32_t reg : pendingRegisters)
     pending[reg]->mask = 0;
   pendingRegisters.clear();
+  loadTrips.reset(execution.kernel.registers);
   copies.clear();
   bulkStores.clear();
   wgmma.reset(execution.kernel.registers);
@@ -119,6 +120,8 @@ bool Warp::checkReads(const Instruction &instruction, LaneMask mask) {
   LaneMask undefined = 0;
   for (uint32_t reg : instruction.reads)
     undefined |= mask & ~written[reg];
+  uint32_t &most = execution.statistics.roundTrips;
+  most = std::max(most, loadTrips.use(instruction.reads, mask));
   if (!undefined)
     return useReads(instruction, mask);
   fault(FaultKind::Uninitialized, __builtin_ctz(undefined), instruction,
@@ -137,6 +140,7 @@ void Warp::step(const Instruction &instruction, LaneMask mask) {
       defined &= written[reg];
     if (!useReads(instruction, mask))
       return;
+    loadTrips.copy(instruction.reads, instruction.writes, mask);
   } else if (!checkReads(instruction, mask)) {
     return;
   }
@@ -145,6 +149,8 @@ void Warp::step(const Instruction &instruction, LaneMask mask) {
     for (uint32_t reg : instruction.writes)
       if (pending[reg])
         pending[reg]->mask &= ~mask;
+  if (!instruction.isCopy)
+    loadTrips.overwrite(instruction.writes, mask);
   instruction.run(*this, instruction, mask);
   // The results of asynchronous instructions are written at a wait.
   if (instruction.isAsync)

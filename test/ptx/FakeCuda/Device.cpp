@@ -47,6 +47,8 @@ Driver::Driver() {
     log = path;
   if (const char *name = std::getenv("POSENC_FAKE_CUDA_HANG"))
     hanging = name;
+  if (const char *name = std::getenv("POSENC_FAKE_CUDA_SKIP"))
+    skipped = name;
   if (const char *edit = std::getenv("POSENC_FAKE_CUDA_EDIT")) {
     auto [from, to] = StringRef(edit).split("=>");
     editFrom = from.str();

@@ -29,6 +29,7 @@
 //   POSENC_FAKE_CUDA_EDIT  `from=>to`: replaces `from` by `to` in all PTX, to
 //                          inject a fault
 //   POSENC_FAKE_CUDA_HANG  a part of a name: kernels with it never end
+//   POSENC_FAKE_CUDA_SKIP  a part of a name: kernels with it do nothing
 //   CUDA_MODULE_LOADING    LAZY or EAGER, as of the real driver: whether a
 //   library
 //                          whose image is refused is an error at its first
@@ -133,7 +134,8 @@ struct Driver {
   uint32_t seed = 0;
   std::string log;
   std::string editFrom, editTo;
-  std::string hanging; // a part of the names of kernels that never end
+  // Parts of the names of kernels that never end, or do nothing.
+  std::string hanging, skipped;
   ptx::Memory memory;
   Context primary;
   Stream defaultStream;

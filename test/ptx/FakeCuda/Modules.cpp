@@ -320,6 +320,9 @@ static CUresult runKernel(LoadedFunction *function,
                           const ptx::LaunchShape &shape,
                           ArrayRef<ptx::Argument> arguments) {
   Driver &driver = Driver::get();
+  if (!driver.skipped.empty() &&
+      StringRef(function->name).contains(driver.skipped))
+    return CUDA_SUCCESS;
   while (!driver.hanging.empty() &&
          StringRef(function->name).contains(driver.hanging))
     pause();
@@ -347,7 +350,8 @@ static CUresult runKernel(LoadedFunction *function,
       Twine(statistics.storedBytes) + " in " + Twine(statistics.storeSectors) +
       " rewritten " + Twine(statistics.rewrittenBytes) + " shared " +
       Twine(statistics.sharedAccesses) + " in " +
-      Twine(statistics.sharedPasses) + " copied " +
+      Twine(statistics.sharedPasses) + " trips " +
+      Twine(statistics.roundTrips) + " copied " +
       Twine(statistics.countThreads("cp.async.bulk.tensor")) + " boxes");
   return result;
 }

@@ -94,3 +94,33 @@ TEST(PtxStatistics, Instructions) {
   EXPECT_EQ(statistics.rewrittenBytes, 4u * 79);
   EXPECT_EQ(statistics.threadInstructions, 80u * 5 + 2 * 8 + 2 * 2 * 32);
 }
+
+// A thread waits for loads at the first use of a register that one of them
+// writes; moves are no uses.
+TEST(PtxStatistics, RoundTrips) {
+  auto countTrips = [](const std::string &body) {
+    Kernel kernel(
+        makeModule(".param .u64 in", "ld.param.b64 %d0, [in];\n" + body));
+    std::vector<uint64_t> in(16);
+    kernel.shape.block = {32, 1, 1};
+    kernel.run({kernel.memory.add(in, ptx::Access::ReadOnly, "in")});
+    return kernel.statistics.roundTrips;
+  };
+  const std::string first = "ld.global.b64 %d1, [%d0];\n",
+                    second = "ld.global.b64 %d2, [%d0+8];\n",
+                    useFirst = "add.s64 %d3, %d1, 1;\n",
+                    useSecond = "add.s64 %d3, %d2, 1;\n";
+  EXPECT_EQ(countTrips(first), 0u);
+  EXPECT_EQ(countTrips(first + second + useFirst + useSecond), 1u);
+  EXPECT_EQ(countTrips(first + useFirst + second + useSecond), 2u);
+  EXPECT_EQ(countTrips(first + "mov.b64 %d3, %d1;\n" + second + useSecond +
+                       "add.s64 %d3, %d3, 1;\n"),
+            1u);
+  EXPECT_EQ(countTrips(first + "mov.b64 %d1, 0;\n" + useFirst), 0u);
+  // An address that was loaded.
+  EXPECT_EQ(countTrips(first +
+                       "add.s64 %d1, %d0, %d1;\n"
+                       "ld.global.b64 %d2, [%d1];\n" +
+                       useSecond),
+            2u);
+}
