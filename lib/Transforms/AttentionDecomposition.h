@@ -71,6 +71,11 @@ private:
   RowTransform getTransform(Value norm, RotationAttr rotation);
   void normAllHeads();
   void chooseTiles();
+  /// Whether the tiles of all ragged sequences are one list.
+  bool listsTiles() {
+    return options.listsRaggedTiles && op.hasRaggedQueries() &&
+           !options.maxQueries;
+  }
   void findTask(ValueRange loops);
   std::pair<Value, Value> findKeyRange();
   Value takeQueries();

@@ -186,6 +186,25 @@ AttentionSequence mlir::posenc::emitSequence(ImplicitLocOpBuilder &builder,
   return sequence;
 }
 
+AttentionSequence
+mlir::posenc::emitBoundedSequence(ImplicitLocOpBuilder &builder, AttentionOp op,
+                                  Value batch, Value numQueries,
+                                  Value numKeys) {
+  AttentionSequence sequence =
+      emitSequence(builder, op, batch, numQueries, numKeys);
+  if (!op.getLengths() || !op.getBlockTable())
+    return sequence;
+  for (Value tensor : {op.getMask(), op.getKeyPositions()}) {
+    if (!tensor)
+      continue;
+    auto type = cast<ShapedType>(tensor.getType());
+    if (type.getShape().back() != 1)
+      sequence.numKeys = minIndex(builder, sequence.numKeys,
+                                  getSize(builder, tensor, type.getRank() - 1));
+  }
+  return sequence;
+}
+
 RaggedTokens::RaggedTokens(ImplicitLocOpBuilder &builder, Value starts,
                            Value size)
     : b(builder), starts(starts), size(size),
@@ -246,6 +265,12 @@ Value RaggedTokens::findSequence(Value tile, Value step) {
         });
       });
   return loop.getResult(0);
+}
+
+RaggedTokens::Tile RaggedTokens::findTile(Value tile, Value step) {
+  Value sequence = findSequence(tile, step);
+  Value first = getFirstTile(sequence, step);
+  return {sequence, maxIndex(b, createIndex(b, 0), subIndex(b, tile, first))};
 }
 
 //===----------------------------------------------------------------------===//

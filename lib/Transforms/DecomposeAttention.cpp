@@ -109,22 +109,15 @@ void AttentionDecomposition::findTask(ValueRange loops) {
   }
 
   ImplicitLocOpBuilder b(loc, builder);
-  sequence =
-      emitSequence(b, op, loops[0], toValue(numQueries), toValue(numKeys));
-  // With a paged cache, the mask and the key positions also bound the length.
-  for (Value tensor : {op.getMask(), op.getKeyPositions()}) {
-    if (!op.getLengths() || !op.getBlockTable() || !tensor)
-      continue;
-    auto type = cast<RankedTensorType>(tensor.getType());
-    if (type.getShape().back() != 1)
-      sequence.numKeys = arith::MinSIOp::create(
-          builder, loc, sequence.numKeys,
-          toValue(
-              tensor::getMixedSize(builder, loc, tensor, type.getRank() - 1)));
-  }
-  OpFoldResult count = numQueries;
   int64_t queriesPerTask = numQueryTiles * queriesPerTile;
-  OpFoldResult first = apply(d0 * queriesPerTask, {loops[2]});
+  RaggedTokens::Tile tile{loops[0], loops[2]};
+  if (listsTiles())
+    tile = RaggedTokens(b, op.getCuSeqlens()[0], toValue(numQueries))
+               .findTile(tile.number, constant(queriesPerTask));
+  sequence = emitBoundedSequence(b, op, tile.sequence, toValue(numQueries),
+                                 toValue(numKeys));
+  OpFoldResult count = numQueries;
+  OpFoldResult first = apply(d0 * queriesPerTask, {tile.number});
   if (op.hasRaggedQueries()) {
     auto leaveOut = [&](arith::CmpIPredicate predicate, int64_t limit) {
       Value isOut = arith::CmpIOp::create(builder, loc, predicate,
@@ -136,7 +129,8 @@ void AttentionDecomposition::findTask(ValueRange loops) {
       leaveOut(arith::CmpIPredicate::slt, options.minQueries);
     if (options.maxQueries)
       leaveOut(arith::CmpIPredicate::sgt, options.maxQueries);
-    // The loop has as many tasks as the longest possible sequence needs.
+    // A loop over the tiles of each sequence has as many as the longest
+    // possible one needs, a list of all tiles one more than each needs.
     count = sequence.numQueries;
     first = arith::MinSIOp::create(builder, loc, toValue(first),
                                    sequence.numQueries)
@@ -620,6 +614,12 @@ ValueRange AttentionDecomposition::decompose() {
       apply(d0.ceilDiv(numQueryTiles * queriesPerTile),
             {options.maxQueries ? attr(options.maxQueries) : numQueries});
   SmallVector<OpFoldResult> bounds{numBatch, tilesOfHeads, tilesOfQueries};
+  if (listsTiles()) {
+    ImplicitLocOpBuilder b(loc, builder);
+    RaggedTokens tokens(b, op.getCuSeqlens()[0], toValue(numQueries));
+    bounds[0] = attr(1);
+    bounds[2] = tokens.getNumTiles(constant(numQueryTiles * queriesPerTile));
+  }
   if (options.numPieces)
     bounds.push_back(options.numPieces);
   else if (options.keysPerPiece)

@@ -155,7 +155,9 @@ func.func @dynamic_heads(%q: memref<?x?x?x64xf16>, %k: memref<?x?x?x64xf16>, %v:
 // CHECK: %[[AT:.*]] = arith.addi %[[ROW]],
 // CHECK: tensor.parallel_insert_slice %{{.*}}[%[[PIECE]], %[[AT]],
 // CHECK: gpu.launch_func @{{.*}}merge_pieces
-// CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (%[[STARTS]], 2, %{{.*}})
+// CHECK: scf.forall (%{{.*}}, %[[TILE:.*]]) in (2, %{{.*}})
+// CHECK: scf.while
+// CHECK: arith.cmpi sle, %{{.*}}, %[[TILE]]
 // CHECK: arith.cmpi slt, %{{.*}}, %c5
 func.func @ragged(%q: memref<?x8x64xf16>, %k: memref<?x2x?x64xf16>, %v: memref<?x2x?x64xf16>, %c: memref<?xi64>, %n: memref<?xi64>, %o: memref<?x8x64xf16>) {
   posenc.attention causal key_layout = head_major

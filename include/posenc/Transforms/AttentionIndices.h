@@ -122,6 +122,14 @@ AttentionSequence emitSequence(ImplicitLocOpBuilder &builder, AttentionOp op,
                                Value batch, Value numQueries = nullptr,
                                Value numKeys = nullptr);
 
+/// The same; in pages, the sizes of a mask and of the positions of keys bound
+/// the number of keys, too. The loops of `createAttentionNest` have these
+/// sequences.
+AttentionSequence emitBoundedSequence(ImplicitLocOpBuilder &builder,
+                                      AttentionOp op, Value batch,
+                                      Value numQueries = nullptr,
+                                      Value numKeys = nullptr);
+
 /// A list `cu_seqlens` of the first rows of sequences in a ragged tensor of
 /// `size` rows, and tiles of the tokens of each sequence. The tiles of all
 /// sequences are numbered in order; a sequence may have one tile more than it
@@ -139,10 +147,16 @@ public:
   /// Returns the number of the first tile, of `step` tokens, of a sequence.
   Value getFirstTile(Value sequence, Value step);
   Value getNumTiles(Value step);
+  /// A sequence, and a tile of its tokens.
+  struct Tile {
+    Value sequence, number;
+  };
   /// Emits a binary search for the sequence of a tile.
-  Value findSequence(Value tile, Value step);
+  Tile findTile(Value tile, Value step);
 
 private:
+  Value findSequence(Value tile, Value step);
+
   ImplicitLocOpBuilder &b;
   Value starts, size, numSequences;
 };

@@ -63,6 +63,10 @@ struct AttentionNestOptions {
   /// as they are. Pieces of ragged queries have a `maxQueries`, and
   /// `createPieceRow` says where a sequence's results begin in them.
   int64_t minQueries = 0, maxQueries = 0;
+  /// Whether the loop over tiles of ragged queries is over those of all
+  /// sequences, in one list, so that their number follows from the number of
+  /// tokens. Requires that no sequence has a maximum of queries.
+  bool listsRaggedTiles = false;
   /// Tables of the rotations; without them, `posenc.rope` rotates a tile.
   RotationTables queryTables, keyTables;
 };

@@ -189,9 +189,9 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
   Value batch = indices[0], tile = indices[2];
   if (op.hasRaggedQueries()) {
     RaggedTokens ragged(builder, op.getCuSeqlens()[0], tokens);
-    batch = ragged.findSequence(tile, step);
-    tile = maxIndex(builder, createIndex(builder, 0),
-                    subIndex(builder, tile, ragged.getFirstTile(batch, step)));
+    RaggedTokens::Tile found = ragged.findTile(tile, step);
+    batch = found.sequence;
+    tile = found.number;
   }
   task.firstToken = builder.createOrFold<arith::MulIOp>(tile, step);
   static_cast<AttentionSequence &>(task) =

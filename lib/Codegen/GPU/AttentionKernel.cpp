@@ -92,13 +92,7 @@ void AttentionKernel::captureOperands() {
   scf::ForallOp loops = nest.loops;
   for (Value init : loops.getOutputs())
     reader.capture(init);
-  loops.getBody()->walk([&](Operation *inner) {
-    if (auto dim = dyn_cast<tensor::DimOp>(inner))
-      reader.captureSize(dim);
-    for (Value operand : inner->getOperands())
-      if (!loops.getRegion().isAncestor(operand.getParentRegion()))
-        reader.capture(operand);
-  });
+  reader.captureOperands(loops);
   Location loc = loops.getLoc();
   numTiles = createIndex(host, loc, 1);
   for (OpFoldResult mixed : loops.getMixedUpperBound()) {
@@ -110,20 +104,52 @@ void AttentionKernel::captureOperands() {
 
 /// Computes the indices of a tile of queries, which are those of a sequence, of
 /// a head and of a tile in it, and the scalars of the loops. The last tiles of
-/// a head, which see the most keys if attention is causal, come first.
+/// a head, which see the most keys if attention is causal, come first, and the
+/// first pieces of all sequences, which have the most keys.
 void AttentionKernel::takeQueries(Value number) {
-  constexpr size_t kQueryTile = 2;
   Value rest = number;
   SmallVector<Value> indices(gridSizes.size());
-  for (size_t dim = gridSizes.size(); dim-- > 1;)
+  SmallVector<size_t> order{kQueryTile, 1, 0};
+  if (gridSizes.size() > kPiece)
+    order.push_back(kPiece);
+  for (size_t dim : ArrayRef(order).drop_back())
     std::tie(rest, indices[dim]) =
         divide32(b, b.getLoc(), rest, gridSizes[dim]);
-  indices.front() = rest;
+  indices[order.back()] = rest;
   indices[kQueryTile] =
       b.sub(b.add(gridSizes[kQueryTile], -1), indices[kQueryTile]);
   scf::ForallOp loops = nest.loops;
   reader.getScalars().map(loops.getInductionVars(), indices);
   reader.cloneScalars(*loops.getBody());
+}
+
+bool AttentionKernel::hasPieces() {
+  scf::ForallOp loops = nest.loops;
+  return loops.getRank() == kLoopsWithPieces &&
+         !isConstantIntValue(loops.getMixedUpperBound()[kPiece], 1);
+}
+
+/// Emits an i1 after `takeQueries`: whether there is a query, and, in pieces of
+/// the keys, a key that it sees by its position. The first piece has work
+/// without keys: the sums of none, or of a sink. Null if all tiles have work.
+Value AttentionKernel::emitHasWork() {
+  scf::ForallOp loops = nest.loops;
+  Value hasWork;
+  const AttentionNestParts::Output &output = nest.outputs.front();
+  std::optional<Value> count = getNumQueries(output);
+  if (count)
+    hasWork = b.compare(arith::CmpIPredicate::sgt, *count,
+                        createIndex(b, b.getLoc(), 0));
+  if (!hasPieces())
+    return hasWork;
+  scf::ForOp keys = nest.keys;
+  Value hasKeys =
+      b.compare(arith::CmpIPredicate::slt, reader.get(keys.getLowerBound()),
+                reader.get(keys.getUpperBound()));
+  Value isFirst = b.compare(arith::CmpIPredicate::eq,
+                            reader.get(loops.getInductionVars()[kPiece]),
+                            createIndex(b, b.getLoc(), 0));
+  return b.both(hasWork, arith::OrIOp::create(b, hasKeys, isFirst));
 }
 
 /// Finds the rows of a thread, given the number of its warp's rows and of its
@@ -439,9 +465,96 @@ AttentionKernel::State AttentionKernel::addTile(Value stage, State state) {
 // Kernel
 //===----------------------------------------------------------------------===//
 
-void AttentionKernel::emitGrid() {
+/// Emits code for a block with work, of the tile of queries with its number.
+/// Others leave at once.
+void AttentionKernel::ifWorking(function_ref<void()> body) {
   takeQueries(gpu::BlockIdOp::create(b, gpu::Dimension::x));
-  emitBlock();
+  Value hasWork = emitHasWork();
+  if (!hasWork)
+    return body();
+  b.emitIf(hasWork, body);
+}
+
+/// Emits a loop over those tiles of the grid with the block's number, plus
+/// multiples of the number of blocks, that have work. Each lane of a warp looks
+/// at one of 32 tiles. `body` is emitted after `takeQueries`; it gets and
+/// returns carried values.
+SmallVector<Value> AttentionKernel::walkTiles(
+    ValueRange inits,
+    function_ref<SmallVector<Value>(ValueRange carried)> body) {
+  Value block = gpu::BlockIdOp::create(b, gpu::Dimension::x);
+  Value blocks = gpu::GridDimOp::create(b, gpu::Dimension::x);
+  Value ownLane = b.toIndex(b.rem(thread, GpuAttentionTiles::kWarp));
+  Value no = arith::ConstantIntOp::create(b, 0, 1);
+  auto walk32 = [&](Value first, ValueRange carried) -> SmallVector<Value> {
+    Value own = b.add(first, b.mul(ownLane, blocks)), hasWork;
+    reader.withScope([&] {
+      hasWork = b.emitIf(
+          b.compare(arith::CmpIPredicate::ult, own, tilesOfGrid),
+          Type(b.getI1Type()),
+          [&]() -> SmallVector<Value> {
+            takeQueries(own);
+            return {emitHasWork()};
+          },
+          [&]() -> SmallVector<Value> { return {no}; })[0];
+    });
+    SmallVector<Value> all{b.ballot(hasWork)};
+    llvm::append_range(all, carried);
+    SmallVector<Value> last = b.emitWhile(
+        all,
+        [&](ValueRange before) {
+          return b.compare(arith::CmpIPredicate::ne, before[0], b.i32(0));
+        },
+        [&](ValueRange before) {
+          Value lanes = before[0];
+          SmallVector<Value> after{
+              arith::AndIOp::create(b, lanes, b.add(lanes, -1))};
+          Value next = b.toIndex(b.countTrailingZeros(lanes));
+          reader.withScope([&] {
+            takeQueries(b.add(first, b.mul(next, blocks)));
+            llvm::append_range(after, body(before.drop_front()));
+          });
+          return after;
+        });
+    return llvm::to_vector(ArrayRef(last).drop_front());
+  };
+  return b.emitLoop(block, tilesOfGrid, b.mul(blocks, GpuAttentionTiles::kWarp),
+                    inits, walk32);
+}
+
+/// Returns the blocks that a multiprocessor of the largest shared memory can
+/// hold if threads have the most registers.
+int64_t AttentionKernel::getBlocksPerMultiprocessor() const {
+  constexpr int64_t kSharedBytes = 228 << 10, kReservedBytes = 1 << 10;
+  constexpr int64_t kRegisters = 1 << 16, kThreadRegisters = 256;
+  int64_t numThreads = kernel.getNumThreads();
+  return std::max<int64_t>(
+      std::min(kSharedBytes / (getSharedBytes() + kReservedBytes),
+               kRegisters / (kThreadRegisters * numThreads)),
+      1);
+}
+
+Value AttentionKernel::getNumBlocks() {
+  return walksPieces() ? limitBlocks(host, nest.loops, numTiles,
+                                     getBlocksPerMultiprocessor())
+                       : numTiles;
+}
+
+void AttentionKernel::emitGrid() {
+  if (!walksPieces()) {
+    ifWorking([&] {
+      startBlock();
+      emitBlock();
+    });
+    return;
+  }
+  startBlock();
+  walkTiles(progress, [&](ValueRange carried) {
+    progress = llvm::to_vector(carried);
+    emitBlock();
+    endTile();
+    return progress;
+  });
 }
 
 void AttentionKernel::emitBlock() {
@@ -456,6 +569,8 @@ void AttentionKernel::emitBlock() {
 
 void AttentionKernel::emit() {
   captureOperands();
+  if (walksPieces())
+    tilesOfGrid = kernel.addIndex(host, numTiles);
   thread = b.toI32(gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   copier = thread;
   numCopiers = tiles.getThreads();

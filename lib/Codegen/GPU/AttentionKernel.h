@@ -42,10 +42,22 @@ protected:
   /// Emits the code of a block: by default, that of the tile of queries with
   /// its number.
   virtual void emitGrid();
+  /// Emits what a block does once, before its tiles of queries.
+  virtual void startBlock() {}
   /// Emits what the block does, after its indices and scalars are known.
   virtual void emitBlock();
+  /// Emits what a block with several tiles of queries does after each: waits
+  /// until all threads have read shared memory.
+  virtual void endTile() { b.barrier(); }
+  /// Whether tiles of queries have pieces of the keys, of which the grid has as
+  /// many as memory has keys.
+  bool hasPieces();
+  /// Whether the launch has as many blocks as the GPU holds at once, and these
+  /// share the pieces with keys.
+  virtual bool walksPieces() { return hasPieces(); }
+  int64_t getBlocksPerMultiprocessor() const;
   /// Returns the number of blocks, an index of the host.
-  virtual Value getNumBlocks() { return numTiles; }
+  virtual Value getNumBlocks();
   virtual int64_t getSharedBytes() const { return tiles.getSharedBytes(sizes); }
   /// Returns where 16 bytes of a query, or of the result that replaces it, are.
   virtual SharedAddress getQuery(Value row, Value channel);
@@ -88,6 +100,11 @@ protected:
 
   void captureOperands();
   void takeQueries(Value number);
+  Value emitHasWork();
+  void ifWorking(function_ref<void()> body);
+  SmallVector<Value>
+  walkTiles(ValueRange inits,
+            function_ref<SmallVector<Value>(ValueRange carried)> body);
   void findRows(Value warpRows, Value part);
   void loadQueries(Value first, int64_t step, Value firstRow, int64_t count);
   void loadRows(Value tensor, Value offset, int64_t pitch, int64_t channels);
@@ -112,6 +129,9 @@ protected:
   void storeResults(const State &state);
   Value emitResult(const AttentionNestParts::Output &output, Value accumulator,
                    const RowSums &sums);
+  /// Returns the number of the tile's queries in a head; nullopt if there is
+  /// always one.
+  std::optional<Value> getNumQueries(const AttentionNestParts::Output &output);
   void ifStored(const AttentionNestParts::Output &output, const Row &row,
                 function_ref<void(ArrayRef<Value>)> body);
   void forEachPair(const AttentionNestParts::Output &output, const State &state,
@@ -262,8 +282,13 @@ protected:
   Value laneRow, laneColumn;
   SmallVector<Row> rows;
   SmallVector<Value> gridSizes;
-  /// The number of tiles of queries, an index of the host.
-  Value numTiles;
+  /// Dimensions of the grid.
+  static constexpr size_t kQueryTile = 2, kPiece = 3;
+  /// The number of tiles of queries, an index of the host. The same in the
+  /// kernel, if blocks have several tiles; null if they have one.
+  Value numTiles, tilesOfGrid;
+  /// Values that a block carries from tile to tile of queries.
+  SmallVector<Value> progress;
   DenseMap<Operation *, SmallVector<Value>> slopes;
 };
 

@@ -51,6 +51,19 @@ Value AttentionKernel::emitResult(const AttentionNestParts::Output &output,
   return result;
 }
 
+std::optional<Value>
+AttentionKernel::getNumQueries(const AttentionNestParts::Output &output) {
+  // Only a list of ragged sequences decides that there are none.
+  scf::ForallOp loops = nest.loops;
+  if (loops.getBody()->getOps<tensor::ExtractOp>().empty())
+    return std::nullopt;
+  linalg::GenericOp compute = output.compute;
+  for (auto [dim, expr] : llvm::enumerate(getOrder(compute).getResults()))
+    if (cast<AffineDimExpr>(expr).getPosition() == 1)
+      return reader.getSize(compute.getResult(0), dim);
+  return std::nullopt;
+}
+
 /// Emits code for a row that stands for an existing query, with the indices of
 /// the row's first element in the destination.
 void AttentionKernel::ifStored(const AttentionNestParts::Output &output,

@@ -162,8 +162,11 @@ AttentionKernel::State DecodeAttention::mergeStates() {
   return merged;
 }
 
-void DecodeAttention::emitBlock() {
+void DecodeAttention::startBlock() {
   warp = b.div(thread, GpuAttentionTiles::kWarp);
+}
+
+void DecodeAttention::emitBlock() {
   findRows(b.i32(0), b.i32(0));
   copier = lane;
   numCopiers = GpuAttentionTiles::kWarp;

@@ -44,6 +44,8 @@ protected:
   void syncTiles() override;
   TileRange getTileRange() override;
 
+  void startBlock() override;
+
   Value warp;
 
 private:

@@ -49,6 +49,11 @@ template <typename Op> GpuAttentionSizes getAttentionSizes(Op op) {
 Value callSupport(OpBuilder &builder, Operation *op, StringRef function,
                   Type result, ValueRange arguments);
 
+/// Emits the smaller one of `blocks`, an index, and `perMultiprocessor` times
+/// the number of multiprocessors.
+Value limitBlocks(OpBuilder &builder, Operation *op, Value blocks,
+                  int64_t perMultiprocessor);
+
 /// Returns why NVIDIA GPUs have no kernel for the operation; nullopt if they
 /// have.
 std::optional<std::string> getGpuUnsupportedReason(AttentionOp op);

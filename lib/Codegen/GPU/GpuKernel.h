@@ -53,6 +53,7 @@ public:
   /// Returns the builder of the body.
   OpBuilder &getBody() { return body; }
   gpu::GPUFuncOp getFunction() const { return function; }
+  int64_t getNumThreads() const { return threads; }
 
   /// Ends the body and emits the launch of `blocks` blocks at `host`.
   /// `sharedBytes` is the size of the kernel's dynamic shared memory.

@@ -8,10 +8,13 @@
 
 #include "MergePieces.h"
 
+#include "GpuAttention.h"
 #include "GpuKernel.h"
 #include "ThreadSoftmax.h"
+#include "TileReader.h"
 
 #include "posenc/IR/CreateIndex.h"
+#include "posenc/Transforms/AttentionIndices.h"
 #include "posenc/Transforms/AttentionNest.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -25,21 +28,30 @@ using namespace mlir::posenc;
 
 static constexpr int64_t kMergeThreads = 128;
 
+/// Blocks of a multiprocessor, which has 2,048 threads. More rows than these
+/// compute take turns: memory has rows for all queries that sequences may have.
+static constexpr int64_t kBlocksPerMultiprocessor = 16;
+
 namespace {
-/// Emits the code of a thread, which computes one channel of a row.
+/// Emits the code of a thread, which computes one channel of a row at a time.
 class PieceMerge {
 public:
-  PieceMerge(OpBuilder &host, GpuKernel &kernel, const AttentionResults &pieces,
-             const AttentionResults &results, const RaggedPieces &ragged)
-      : host(host), kernel(kernel), b(kernel.getFunction()), pieces(pieces),
-        results(results), ragged(ragged),
+  PieceMerge(OpBuilder &host, GpuKernel &kernel, AttentionOp op,
+             const AttentionResults &pieces, const AttentionResults &results,
+             int64_t maxQueries)
+      : host(host), kernel(kernel), b(kernel.getFunction()),
+        reader(host, kernel, b, /*isWide=*/false), op(op), pieces(pieces),
+        results(results), maxQueries(maxQueries),
         sum(cast<FloatType>(getElementTypeOrSelf(pieces.output.getType()))) {}
 
   void emit();
 
 private:
+  void createLoops();
+  void emitElement(Value number, ArrayRef<Value> sizes);
   void emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces);
   void emitRaggedRow(SmallVector<Value> indices);
+  void takeRow(Value batch, Value query);
   Value load(const GpuKernel::Tensor &tensor, Value piece,
              ArrayRef<Value> indices);
   void store(Value value, const GpuKernel::Tensor &tensor,
@@ -48,17 +60,54 @@ private:
   OpBuilder &host;
   GpuKernel &kernel;
   ThreadBuilder b;
+  TileReader reader;
+  AttentionOp op;
   AttentionResults pieces, results;
-  RaggedPieces ragged;
+  int64_t maxQueries;
   FloatType sum;
-  Value numPieces;
-  /// The first token of each ragged sequence, the number of the sequence of the
-  /// tokens behind the last one, and the number of all tokens.
-  GpuKernel::Tensor starts;
-  Value lastSequence, numTokens;
+  /// Loops of the host over sequences and queries, whose scalars are cloned
+  /// into the kernel: the sequence, and the pieces with keys of a query.
+  scf::ForallOp loops;
+  AttentionSequence sequence;
+  Value firstPiece, endPiece;
   GpuKernel::Tensor outputs, logSums, output, logSum;
 };
 } // namespace
+
+/// Creates the loops at the host.
+void PieceMerge::createLoops() {
+  Location loc = op.getLoc();
+  ImplicitLocOpBuilder outside(loc, host);
+  Value numQueries = outside.createOrFold<memref::DimOp>(op.getQuery(),
+                                                         op.getQueryTokenDim()),
+        numKeys = outside.createOrFold<memref::DimOp>(op.getKey(),
+                                                      op.getKeyTokenDim());
+  SmallVector<OpFoldResult> bounds(2, host.getIndexAttr(1));
+  loops = scf::ForallOp::create(host, loc, bounds, ValueRange(),
+                                /*mapping=*/std::nullopt);
+  ImplicitLocOpBuilder inside(loc, host);
+  inside.setInsertionPoint(loops.getTerminator());
+  sequence = emitBoundedSequence(inside, op, loops.getInductionVars()[0],
+                                 numQueries, numKeys);
+  Value position =
+      sequence.emitPosition(inside, op, loops.getInductionVars()[1]);
+  PositionMask mask(op);
+  Value first = mask.emitFirstKey(inside, position);
+  Value end = mask.emitEndKey(inside, position, sequence.numKeys);
+  Value keys = createIndex(inside, loc, kKeysPerPiece);
+  firstPiece = arith::DivUIOp::create(inside, first, keys);
+  Value hasKeys =
+      arith::CmpIOp::create(inside, arith::CmpIPredicate::slt, first, end);
+  endPiece = arith::SelectOp::create(
+      inside, hasKeys, arith::CeilDivUIOp::create(inside, end, keys),
+      firstPiece);
+}
+
+/// Clones the scalars of the loops for a query of a sequence.
+void PieceMerge::takeRow(Value batch, Value query) {
+  reader.getScalars().map(loops.getInductionVars(), ValueRange{batch, query});
+  reader.cloneScalars(*loops.getBody());
+}
 
 Value PieceMerge::load(const GpuKernel::Tensor &tensor, Value piece,
                        ArrayRef<Value> indices) {
@@ -77,21 +126,32 @@ void PieceMerge::store(Value value, const GpuKernel::Tensor &tensor,
 
 /// Emits the sums of the channel at `indices` of the results, which is at
 /// `inPieces` in each piece: a piece is a state with its log-sum-exp as running
-/// max, 1 as running sum, and its output as accumulator.
+/// max, 1 as running sum, and its output as accumulator. The row's scalars have
+/// been cloned.
 void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
   ArrayRef<Value> row = indices.drop_back(), rowInPieces = inPieces.drop_back();
   ThreadSoftmax softmax(b, sum, /*unit=*/1);
   Value zero = softmax.number(0), infinity = softmax.number(softmax.start);
   Value first = createIndex(b, b.getLoc(), 0),
         step = createIndex(b, b.getLoc(), 1);
+  // The first piece is followed by the ones with keys.
+  Value second = arith::MaxUIOp::create(b, reader.get(firstPiece), step);
+  Value end = arith::MaxUIOp::create(b, reader.get(endPiece), second);
+  Value count = b.add(b.sub(end, second), 1);
+  auto getPiece = [&](Value number) {
+    Value isFirst = b.compare(arith::CmpIPredicate::eq, number, first);
+    return b.select(isFirst, first, b.add(b.sub(number, step), second));
+  };
   Value maximum = b.emitLoop(
-      first, numPieces, step, infinity,
-      [&](Value piece, ValueRange carried) -> SmallVector<Value> {
-        return {softmax.max(carried[0], load(logSums, piece, rowInPieces))};
+      first, count, step, infinity,
+      [&](Value number, ValueRange carried) -> SmallVector<Value> {
+        return {softmax.max(carried[0],
+                            load(logSums, getPiece(number), rowInPieces))};
       })[0];
   SmallVector<Value> totals = b.emitLoop(
-      first, numPieces, step, {zero, zero},
-      [&](Value piece, ValueRange carried) -> SmallVector<Value> {
+      first, count, step, {zero, zero},
+      [&](Value number, ValueRange carried) -> SmallVector<Value> {
+        Value piece = getPiece(number);
         Value own = load(logSums, piece, rowInPieces);
         Value isEmpty =
             arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, own, infinity);
@@ -115,91 +175,89 @@ void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
 }
 
 /// Emits the sums of the channel at `indices`, which has `maxQueries` tokens of
-/// each sequence, if the token exists. Starts are clamped as the nest does.
+/// each sequence, if the token exists.
 void PieceMerge::emitRaggedRow(SmallVector<Value> indices) {
   Location loc = b.getLoc();
-  Value &token = indices[ragged.tokenDim];
-  Value maxQueries = createIndex(b, loc, ragged.maxQueries);
-  Value sequence, number;
-  std::tie(sequence, number) = divide32(b, loc, token, maxQueries);
-  auto loadStart = [&](Value at) -> Value {
-    Value start = memref::LoadOp::create(b, starts.memref,
-                                         getOffset(b, loc, at, starts.strides));
-    return b.createOrFold<arith::IndexCastOp>(b.getIndexType(), start);
-  };
-  auto clamp = [&](Value value, Value min) -> Value {
-    Value upper = arith::MinSIOp::create(b, value, numTokens);
-    return arith::MaxSIOp::create(b, upper, min);
-  };
-  Value begin = clamp(loadStart(sequence), createIndex(b, loc, 0));
-  Value isLast = b.compare(arith::CmpIPredicate::eq, sequence, lastSequence);
-  Value next = b.select(isLast, lastSequence, b.add(sequence, 1));
-  Value end = b.select(isLast, numTokens, loadStart(next));
-  Value count = b.sub(clamp(end, begin), begin);
-  Value exists = b.both(b.compare(arith::CmpIPredicate::sle, count, maxQueries),
+  Value &token = indices[op.getQueryTokenDim()];
+  Value batch, number;
+  std::tie(batch, number) =
+      divide32(b, loc, token, createIndex(b, loc, maxQueries));
+  takeRow(batch, number);
+  Value begin = reader.get(sequence.queryStart),
+        count = reader.get(sequence.numQueries);
+  Value exists = b.both(b.compare(arith::CmpIPredicate::sle, count,
+                                  createIndex(b, loc, maxQueries)),
                         b.compare(arith::CmpIPredicate::slt, number, count));
   b.emitIf(exists, [&] {
     SmallVector<Value> inPieces(indices);
-    inPieces[ragged.tokenDim] = b.add(
-        createPieceRow(b, loc, sequence, begin, ragged.maxQueries), number);
+    inPieces[op.getQueryTokenDim()] =
+        b.add(createPieceRow(b, loc, batch, begin, maxQueries), number);
     token = b.add(begin, number);
     emitRow(indices, inPieces);
   });
 }
 
+/// Emits the element with a number, of results that have these sizes.
+void PieceMerge::emitElement(Value number, ArrayRef<Value> sizes) {
+  SmallVector<Value> indices(sizes.size());
+  Value rest = number;
+  for (size_t dim = sizes.size(); dim-- > 1;)
+    std::tie(rest, indices[dim]) = divide32(b, b.getLoc(), rest, sizes[dim]);
+  indices.front() = rest;
+  reader.withScope([&] {
+    if (op.hasRaggedQueries())
+      return emitRaggedRow(indices);
+    takeRow(indices.front(), indices[op.getQueryTokenDim()]);
+    emitRow(indices, indices);
+  });
+}
+
 void PieceMerge::emit() {
   Location loc = b.getLoc();
+  createLoops();
+  reader.captureOperands(loops);
   outputs = kernel.addTensor(host, pieces.output);
   logSums = kernel.addTensor(host, pieces.logSums);
   output = kernel.addTensor(host, results.output);
   if (results.logSums)
     logSum = kernel.addTensor(host, results.logSums);
-  numPieces = kernel.addIndex(
-      host, host.createOrFold<memref::DimOp>(loc, pieces.output, 0));
   SmallVector<Value> sizes;
   Value count = createIndex(host, loc, 1);
-  int64_t rank = cast<MemRefType>(results.output.getType()).getRank();
-  for (int64_t dim = 0; dim < rank; ++dim) {
+  unsigned rank = cast<MemRefType>(results.output.getType()).getRank();
+  for (unsigned dim = 0; dim < rank; ++dim) {
     Value size = host.createOrFold<memref::DimOp>(loc, results.output, dim);
-    if (ragged && dim == ragged.tokenDim) {
-      Value sequences = host.createOrFold<memref::DimOp>(loc, ragged.starts, 0);
-      starts = kernel.addTensor(host, ragged.starts);
-      numTokens = kernel.addIndex(host, size);
-      lastSequence =
-          kernel.addIndex(host, host.createOrFold<arith::SubIOp>(
-                                    loc, sequences, createIndex(host, loc, 1)));
+    if (op.hasRaggedQueries() && dim == op.getQueryTokenDim()) {
+      Value sequences =
+          host.createOrFold<memref::DimOp>(loc, op.getCuSeqlens()[0], 0);
       size = host.createOrFold<arith::MulIOp>(
-          loc, sequences, createIndex(host, loc, ragged.maxQueries));
+          loc, sequences, createIndex(host, loc, maxQueries));
     }
     count = host.createOrFold<arith::MulIOp>(loc, count, size);
     sizes.push_back(kernel.addIndex(host, size));
   }
   Value end = kernel.addIndex(host, count);
-  Value number =
+  Value first =
       b.add(b.mul(gpu::BlockIdOp::create(b, gpu::Dimension::x), kMergeThreads),
             gpu::ThreadIdOp::create(b, gpu::Dimension::x));
-  b.emitIf(b.compare(arith::CmpIPredicate::ult, number, end), [&] {
-    SmallVector<Value> indices(rank);
-    Value rest = number;
-    for (int64_t dim = rank; dim-- > 1;)
-      std::tie(rest, indices[dim]) = divide32(b, loc, rest, sizes[dim]);
-    indices.front() = rest;
-    if (ragged)
-      emitRaggedRow(indices);
-    else
-      emitRow(indices, indices);
-  });
+  Value step =
+      b.mul(gpu::GridDimOp::create(b, gpu::Dimension::x), kMergeThreads);
+  b.emitLoop(first, end, step, {},
+             [&](Value number, ValueRange) -> SmallVector<Value> {
+               emitElement(number, sizes);
+               return {};
+             });
   kernel.getBody().setInsertionPointToEnd(
       &kernel.getFunction().getBody().front());
   Value blocks = host.createOrFold<arith::CeilDivUIOp>(
       loc, count, createIndex(host, loc, kMergeThreads));
-  kernel.launch(host, blocks);
+  kernel.launch(host, limitBlocks(host, op, blocks, kBlocksPerMultiprocessor));
+  loops.erase();
 }
 
-void mlir::posenc::mergePieces(OpBuilder &host, Operation *op,
+void mlir::posenc::mergePieces(OpBuilder &host, AttentionOp op,
                                const AttentionResults &pieces,
                                const AttentionResults &results,
-                               const RaggedPieces &ragged) {
+                               int64_t maxQueries) {
   GpuKernel kernel(op, "_merge_pieces", kMergeThreads);
-  PieceMerge(host, kernel, pieces, results, ragged).emit();
+  PieceMerge(host, kernel, op, pieces, results, maxQueries).emit();
 }

@@ -17,7 +17,7 @@
 #ifndef POSENC_LIB_CODEGEN_GPU_MERGEPIECES_H
 #define POSENC_LIB_CODEGEN_GPU_MERGEPIECES_H
 
-#include "mlir/IR/Builders.h"
+#include "posenc/IR/Posenc.h"
 
 namespace mlir::posenc {
 
@@ -27,26 +27,16 @@ struct AttentionResults {
   Value logSums;
 };
 
-/// The sequences of ragged queries. Those with more than `maxQueries` queries
-/// have no pieces, and their results are not written.
-struct RaggedPieces {
-  /// A memref with the first token of each sequence.
-  Value starts;
-  /// The dimension of tokens in the results.
-  unsigned tokenDim = 0;
-  int64_t maxQueries = 0;
-
-  explicit operator bool() const { return starts != nullptr; }
-};
-
-/// Emits the kernel and its launch at `host`. The pieces are the first
-/// dimension of `pieces`, whose elements have the type of sums. `results` may
-/// have no log-sum-exps. With `ragged`, `createPieceRow` says where the pieces
-/// have a sequence's rows. The kernel's name begins with that of the function
-/// of `op`.
-void mergePieces(OpBuilder &host, Operation *op, const AttentionResults &pieces,
-                 const AttentionResults &results,
-                 const RaggedPieces &ragged = {});
+/// Emits the kernel and its launch at `host`. `op` is an attention on memrefs;
+/// the pieces of its keys are the first dimension of `pieces`, whose elements
+/// have the type of sums. A row takes the first piece and those with keys that
+/// it sees by its position; the others need not be written. `results` may have
+/// no log-sum-exps. Of ragged queries, `createPieceRow` says where the pieces
+/// have a sequence's rows; sequences with more than `maxQueries` queries have
+/// no pieces, and their results are not written.
+void mergePieces(OpBuilder &host, AttentionOp op,
+                 const AttentionResults &pieces,
+                 const AttentionResults &results, int64_t maxQueries);
 
 } // namespace mlir::posenc
 

@@ -103,6 +103,19 @@ Value mlir::posenc::callSupport(OpBuilder &builder, Operation *op,
       .getResult(0);
 }
 
+Value mlir::posenc::limitBlocks(OpBuilder &builder, Operation *op, Value blocks,
+                                int64_t perMultiprocessor) {
+  Location loc = op->getLoc();
+  Value multiprocessors = builder.createOrFold<arith::IndexCastOp>(
+      loc, builder.getIndexType(),
+      callSupport(builder, op, kMultiprocessorsFunction, builder.getI64Type(),
+                  {}));
+  return builder.createOrFold<arith::MinUIOp>(
+      loc, blocks,
+      builder.createOrFold<arith::MulIOp>(
+          loc, multiprocessors, createIndex(builder, loc, perMultiprocessor)));
+}
+
 //===----------------------------------------------------------------------===//
 // Rotations
 //===----------------------------------------------------------------------===//
@@ -146,7 +159,6 @@ private:
   void emitFewQueries(AttentionNestOptions options,
                       const AttentionResults &results);
   void emitPieces(AttentionNestOptions options, const GpuAttentionTiles &tiles);
-  RaggedPieces getRaggedPieces(int64_t maxQueries);
   Value canUseBulkCopies();
 
   IRRewriter &b;
@@ -267,6 +279,7 @@ scf::ForallOp AttentionNesting::emitLoops(AttentionNestOptions options,
   options.packsQueries = false;
   options.boundsElements = true;
   options.alignedKeyTiles = true;
+  options.listsRaggedTiles = true;
   SmallVector<Value> operands, inits{results.output};
   SmallVector<Type> types;
   if (results.logSums)
@@ -293,12 +306,6 @@ scf::ForallOp AttentionNesting::emitLoops(AttentionNestOptions options,
         /*writable=*/true);
   onTensors.erase();
   return cast<scf::ForallOp>(outputs.front().getDefiningOp());
-}
-
-RaggedPieces AttentionNesting::getRaggedPieces(int64_t maxQueries) {
-  if (!op.hasRaggedQueries())
-    return {};
-  return {op.getCuSeqlens()[0], op.getQueryTokenDim(), maxQueries};
 }
 
 /// Emits the loops for few queries that compute `results`; where bulk copies
@@ -342,7 +349,6 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
     return;
   }
   AttentionResults results = getResults(), pieces;
-  RaggedPieces ragged = getRaggedPieces(options.maxQueries);
   Value allocated = b.createOrFold<arith::SelectOp>(
       loc, isSingle, createIndex(b, loc, 0), count);
   // Log-sum-exps have the layout of the output without its last dimension.
@@ -350,15 +356,15 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
   SmallVector<int64_t> shape{ShapedType::kDynamic};
   SmallVector<Value> sizes{allocated};
   for (auto [dim, size] : llvm::enumerate(outputType.getShape())) {
-    bool isRagged = ragged && dim == ragged.tokenDim;
+    bool isRagged = op.hasRaggedQueries() && dim == op.getQueryTokenDim();
     shape.push_back(isRagged ? ShapedType::kDynamic : size);
     if (!ShapedType::isDynamic(shape.back()))
       continue;
     Value rows = getSize(results.output, dim);
     if (isRagged) {
-      Value all =
-          b.createOrFold<arith::MulIOp>(loc, getSize(ragged.starts, 0),
-                                        createIndex(b, loc, ragged.maxQueries));
+      Value all = b.createOrFold<arith::MulIOp>(
+          loc, getSize(op.getCuSeqlens()[0], 0),
+          createIndex(b, loc, options.maxQueries));
       rows = b.createOrFold<arith::MinUIOp>(loc, rows, all);
     }
     sizes.push_back(rows);
@@ -372,7 +378,7 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
   b.setInsertionPointToStart(branch.elseBlock());
   options.numPieces = count;
   emitFewQueries(options, pieces);
-  mergePieces(b, op, pieces, results, ragged);
+  mergePieces(b, op, pieces, results, options.maxQueries);
 }
 
 /// Emits an i1: whether kernels with bulk copies can be launched: the GPU is

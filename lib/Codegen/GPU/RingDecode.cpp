@@ -285,9 +285,10 @@ Value RingDecode::startTile(Value key, Value stage, ArrayRef<Value> pages) {
       [&]() -> SmallVector<Value> { return {no}; })[0];
 }
 
-/// Initializes the barriers, and starts the copies of the first tiles, which
-/// are under way while queries are loaded.
-void RingDecode::startTiles() {
+/// Initializes the barriers. The block carries the stage of the next tile of
+/// keys, and the phase of its barrier.
+void RingDecode::startBlock() {
+  DecodeAttention::startBlock();
   Value start = b.getSharedAddress();
   Value aligned =
       arith::AndIOp::create(b, b.add(start, GpuAttentionTiles::kAlignment - 1),
@@ -301,21 +302,35 @@ void RingDecode::startTiles() {
   keyMap = addTensorMap(host, kernel, b, op.getKey(), tiles.keys);
   valueMap = addTensorMap(host, kernel, b, op.getValue(), tiles.keys);
   boxRows = addBoxRows(host, kernel, b.getLoc(), op.getKey(), tiles.keys);
-  isLeader = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
-  TileRange range = getTileRange();
-  begin = b.toI32(range.begin);
-  end = b.toI32(range.end);
-  step = b.toI32(range.step);
+  isLeader = b.compare(arith::CmpIPredicate::eq,
+                       b.rem(thread, GpuAttentionTiles::kWarp), b.i32(0));
+  progress = {b.i32(0), b.i32(0)};
   b.emitIf(isLeader, [&] {
     for (int64_t stage = 0; stage < tiles.stages; ++stage)
       w.initBarrier(getBarrier(b.i32(stage)), 1);
     w.publishBarriers();
   });
   syncTiles();
-  for (int64_t stage = 0; stage < tiles.stages; ++stage)
-    if (Value isSeen =
-            startTile(b.add(begin, b.mul(step, stage)), b.i32(stage), {}))
+}
+
+/// Starts the copies of the first tiles, which are under way while queries are
+/// loaded.
+void RingDecode::startTiles() {
+  TileRange range = getTileRange();
+  begin = b.toI32(range.begin);
+  end = b.toI32(range.end);
+  step = b.toI32(range.step);
+  for (int64_t i = 0; i < tiles.stages; ++i) {
+    Value stage = b.rem(b.add(progress[0], i), tiles.stages);
+    if (Value isSeen = startTile(b.add(begin, b.mul(step, i)), stage, {}))
       seen.push_back(isSeen);
+  }
+}
+
+/// The copies of the next tiles replace the states of the warps.
+void RingDecode::endTile() {
+  w.fenceAsyncProxy();
+  DecodeAttention::endTile();
 }
 
 //===----------------------------------------------------------------------===//
@@ -354,7 +369,7 @@ AttentionKernel::State RingDecode::emitTiles(State state) {
         queries.push_back(DecodeAttention::loadQueryMatrices(i, channel));
   SmallVector<Value> carried = pack(state);
   size_t numParts = carried.size();
-  llvm::append_values(carried, b.i32(0), b.i32(0));
+  llvm::append_range(carried, progress);
   llvm::append_range(carried, seen);
   SmallVector<Value> results = b.emitLoop(
       begin, end, step, carried, [&](Value key, ValueRange arguments) {
@@ -381,5 +396,6 @@ AttentionKernel::State RingDecode::emitTiles(State state) {
         }
         return all;
       });
+  progress = {results[numParts], results[numParts + 1]};
   return unpack(ValueRange(results).take_front(numParts));
 }

@@ -33,6 +33,8 @@ public:
              const GpuAttentionTiles &tiles);
 
 private:
+  void startBlock() override;
+  void endTile() override;
   void startTiles() override;
   State emitTiles(State state) override;
   SharedAddress getQuery(Value row, Value channel) override;

@@ -259,6 +259,16 @@ Value ThreadBuilder::any(Value condition) {
                                   NVVM::VoteSyncKind::any);
 }
 
+Value ThreadBuilder::ballot(Value condition) {
+  return NVVM::VoteSyncOp::create(*this, getI32Type(), i32(-1), condition,
+                                  NVVM::VoteSyncKind::ballot);
+}
+
+Value ThreadBuilder::countTrailingZeros(Value bits) {
+  return LLVM::CountTrailingZerosOp::create(*this, bits.getType(), bits,
+                                            /*is_zero_poison=*/true);
+}
+
 Value ThreadBuilder::reduceLanes(Value value,
                                  function_ref<Value(Value, Value)> combine) {
   // Shuffles have operands of 32 bits.

@@ -106,6 +106,10 @@ public:
   Value shuffleDown(Value value);
   /// Whether a condition, an i1, holds in any lane of the warp.
   Value any(Value condition);
+  /// Returns an i32 with the bits of the lanes in which a condition holds.
+  Value ballot(Value condition);
+  /// Returns the number of the lowest bit of an i32 that is not 0.
+  Value countTrailingZeros(Value bits);
   /// Combines the lanes' integers by `combine`, of which the order of operands
   /// and repeated operands do not matter.
   Value reduceLanes(Value value, function_ref<Value(Value, Value)> combine);

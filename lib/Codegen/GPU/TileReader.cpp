@@ -37,13 +37,27 @@ void TileReader::capture(Value value) {
                                                  : kernel.addScalar(value));
 }
 
-void TileReader::captureSize(tensor::DimOp op) {
-  auto buffer = op.getSource().getDefiningOp<bufferization::ToTensorOp>();
-  if (buffer)
-    scalars.map(op.getResult(),
-                kernel.addIndex(host, memref::DimOp::create(
-                                          host, op.getLoc(), buffer.getBuffer(),
-                                          *op.getConstantIndex())));
+/// Passes the size of a tensor or memref from outside, of which there is no
+/// other value.
+void TileReader::captureSize(Operation *op, Value shaped, int64_t dim) {
+  if (auto buffer = shaped.getDefiningOp<bufferization::ToTensorOp>())
+    shaped = buffer.getBuffer();
+  if (isa<MemRefType>(shaped.getType()))
+    scalars.map(op->getResult(0),
+                kernel.addIndex(host, host.createOrFold<memref::DimOp>(
+                                          op->getLoc(), shaped, dim)));
+}
+
+void TileReader::captureOperands(scf::ForallOp loops) {
+  loops.getBody()->walk([&](Operation *inner) {
+    if (auto dim = dyn_cast<memref::DimOp>(inner))
+      return captureSize(dim, dim.getSource(), *dim.getConstantIndex());
+    if (auto dim = dyn_cast<tensor::DimOp>(inner))
+      captureSize(dim, dim.getSource(), *dim.getConstantIndex());
+    for (Value operand : inner->getOperands())
+      if (!loops.getRegion().isAncestor(operand.getParentRegion()))
+        capture(operand);
+  });
 }
 
 const GpuKernel::Tensor &TileReader::getTensor(Value root) const {
@@ -277,7 +291,7 @@ void TileReader::cloneScalar(Operation &op) {
         scalars.map(block.getArguments(), copy->getArguments());
         // Sizes of captured tensors are captured, too.
         for (Operation &inner : block)
-          if (!isa<tensor::DimOp>(inner) ||
+          if (!isa<tensor::DimOp, memref::DimOp>(inner) ||
               !scalars.contains(inner.getResult(0)))
             cloneScalar(inner);
       });

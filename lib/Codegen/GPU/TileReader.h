@@ -51,9 +51,8 @@ public:
   /// Passes a value from outside of the loops to the kernel: a tensor, a
   /// memref, or a scalar. All values must be passed before code is emitted.
   void capture(Value value);
-  /// Passes the size of a tensor from outside, of which there is no other
-  /// value.
-  void captureSize(tensor::DimOp op);
+  /// Passes all values from outside that the loops use.
+  void captureOperands(scf::ForallOp loops);
 
   /// The kernel's values of scalars in the loops. Code that is emitted at a
   /// place that does not dominate later code needs a copy of the map.
@@ -111,6 +110,7 @@ public:
   bool isAligned(Value root) const;
 
 private:
+  void captureSize(Operation *op, Value shaped, int64_t dim);
   bool cloneReduction(scf::ForOp loop);
   Value readSlice(tensor::ExtractSliceOp op, ArrayRef<Value> at, int64_t lanes);
   Value readPadded(tensor::InsertSliceOp op, ArrayRef<Value> at, int64_t lanes);

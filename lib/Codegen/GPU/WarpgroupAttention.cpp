@@ -274,12 +274,22 @@ void WarpgroupAttention::emitProducer() {
     reader.setLane(lane);
   auto emitWarp = [&](int64_t number, const Copies &copies) {
     Value isCopying = b.compare(arith::CmpIPredicate::eq, warp, b.i32(number));
-    // All lanes evaluate the bounds of a region, and find boxes.
-    if (!hasHeaders() && !hasSeveralBoxes(copies))
+    // All lanes evaluate the bounds of a region, find boxes, and look for
+    // pieces with keys.
+    bool isOneThread = !hasHeaders() && !hasSeveralBoxes(copies);
+    if (isOneThread && !walksPieces())
       isCopying = b.both(isCopying, isFirstLane);
     b.emitIf(isCopying, [&] {
-      emitTilesOfQueries(
-          [&](Value first) { return emitCopies(copies, isFirstLane, first); });
+      emitTilesOfQueries([&](Value first) -> Value {
+        if (!isOneThread || !walksPieces())
+          return emitCopies(copies, isFirstLane, first);
+        return b.emitIf(
+            isFirstLane, Type(b.getI32Type()),
+            [&]() -> SmallVector<Value> {
+              return {emitCopies(copies, isFirstLane, first)};
+            },
+            [&]() -> SmallVector<Value> { return {first}; })[0];
+      });
     });
   };
   int64_t keys = groups.getQueryBytes(sizes);
@@ -536,11 +546,12 @@ void WarpgroupAttention::emitConsumer() {
     // Hides from compilers that the number of the thread is that of the tile
     // before: it and values that follow from it would keep their registers from
     // tile to tile.
-    if (isPersistent())
+    bool hasSeveral = isPersistent() || walksPieces();
+    if (hasSeveral)
       thread = w.readThread();
     Value next = consumeTile(firstNumber);
     // The next queries replace results that other warps read.
-    if (isPersistent())
+    if (hasSeveral)
       syncRows();
     return next;
   });
@@ -555,7 +566,8 @@ void WarpgroupAttention::emitConsumer() {
 /// or region decides.
 bool WarpgroupAttention::isPersistent() {
   scf::ForallOp loops = nest.loops;
-  return groups.maxPersistentKeys > 0 && op.getWhere().empty() &&
+  return !walksPieces() && groups.maxPersistentKeys > 0 &&
+         op.getWhere().empty() &&
          loops.getBody()->getOps<tensor::ExtractOp>().empty();
 }
 
@@ -572,6 +584,12 @@ Value WarpgroupAttention::findTileOfQueries(Value round) {
 
 void WarpgroupAttention::emitTilesOfQueries(
     function_ref<Value(Value firstNumber)> body) {
+  if (walksPieces()) {
+    walkTiles(b.i32(0), [&](ValueRange carried) -> SmallVector<Value> {
+      return {body(carried[0])};
+    });
+    return;
+  }
   if (!isPersistent()) {
     body(b.i32(0));
     return;
@@ -583,7 +601,7 @@ void WarpgroupAttention::emitTilesOfQueries(
       b.i32(0),
       [&](ValueRange all) {
         Value tile = findTileOfQueries(b.div(all[0], numNumbers));
-        return b.compare(arith::CmpIPredicate::ult, tile, tilesOfGrid);
+        return b.compare(arith::CmpIPredicate::ult, tile, b.toI32(tilesOfGrid));
       },
       [&](ValueRange all) -> SmallVector<Value> {
         Value round = b.div(all[0], numNumbers), next;
@@ -600,7 +618,7 @@ void WarpgroupAttention::emitTilesOfQueries(
 /// launch stay so.
 Value WarpgroupAttention::getNumBlocks() {
   if (!isPersistent())
-    return numTiles;
+    return AttentionKernel::getNumBlocks();
   Location loc = op.getLoc();
   Value keys = getNumSourceRows(host, loc, op.getKey());
   auto isAtMost = [&](Value value, int64_t limit) {
@@ -610,11 +628,7 @@ Value WarpgroupAttention::getNumBlocks() {
   Value isShort = host.createOrFold<arith::AndIOp>(
       loc, isAtMost(keys, groups.maxPersistentKeys),
       isAtMost(numTiles, std::numeric_limits<int32_t>::max()));
-  Value multiprocessors = host.createOrFold<arith::IndexCastOp>(
-      loc, host.getIndexType(),
-      callSupport(host, nest.loops, kMultiprocessorsFunction, host.getI64Type(),
-                  {}));
-  Value few = host.createOrFold<arith::MinUIOp>(loc, numTiles, multiprocessors);
+  Value few = limitBlocks(host, nest.loops, numTiles, 1);
   return host.createOrFold<arith::SelectOp>(loc, isShort, few, numTiles);
 }
 
@@ -627,10 +641,15 @@ void WarpgroupAttention::emitGrid() {
   if (!groups.sharesValues)
     valueMap = addTensorMap(host, kernel, b, op.getValue(), groups.keys);
   boxRows = addBoxRows(host, kernel, b.getLoc(), op.getKey(), groups.keys);
+  if (!isPersistent() && !walksPieces())
+    return ifWorking([&] { emitRoles(); });
   if (isPersistent())
-    tilesOfGrid = b.toI32(kernel.addIndex(host, numTiles));
-  else
-    takeQueries(gpu::BlockIdOp::create(b, gpu::Dimension::x));
+    tilesOfGrid = kernel.addIndex(host, numTiles);
+  emitRoles();
+}
+
+/// Emits the code of the producer and of the consumers.
+void WarpgroupAttention::emitRoles() {
   initBarriers();
   Value group = b.div(thread, WarpgroupTiles::kThreads);
   Value isProducer = b.compare(arith::CmpIPredicate::eq, group, b.i32(0));

@@ -65,6 +65,8 @@ private:
 
   void emitGrid() override;
   Value getNumBlocks() override;
+  /// Headers of tiles tell where those of one tile of queries end.
+  bool walksPieces() override { return hasPieces() && !hasHeaders(); }
   int64_t getSharedBytes() const override {
     return groups.getSharedBytes(sizes);
   }
@@ -86,6 +88,7 @@ private:
   /// Emits code for the block's tiles of queries. `body` gets the number of the
   /// tile's first stage, and returns that of the next tile's.
   void emitTilesOfQueries(function_ref<Value(Value firstNumber)> body);
+  void emitRoles();
   void emitProducer();
   /// Tiles of keys or values, and their stages in shared memory.
   struct Copies {
@@ -195,8 +198,6 @@ private:
   Value keyMap, valueMap;
   /// The rows of a box of keys or values, an index.
   Value boxRows;
-  /// The number of tiles of queries if blocks are persistent, an i32.
-  Value tilesOfGrid;
   /// The address of shared memory, aligned to the swizzle's 1024 bytes, and its
   /// offset from the symbol; descriptors of the first operands.
   Value base, baseOffset;
