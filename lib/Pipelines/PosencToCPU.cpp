@@ -120,6 +120,8 @@ void mlir::posenc::buildPosencToTiledPipeline(
       createPosencTileElementwisePass(elements));
   // Runs last, as it leaves the rest of a row untiled.
   manager.addNestedPass<func::FuncOp>(createPosencTileReductionsPass());
+  // Finds that blocks which divide a dimension are all of the same size.
+  manager.addNestedPass<func::FuncOp>(createSCFForLoopCanonicalizationPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }
@@ -187,12 +189,14 @@ void mlir::posenc::buildTiledToVectorPipeline(
   manager.addNestedPass<func::FuncOp>(createPosencForallToTasksPass());
   manager.addNestedPass<func::FuncOp>(createPosencMoveAllocasToWorkspacePass());
   manager.addNestedPass<func::FuncOp>(createForallToForLoopPass());
-  manager.addNestedPass<func::FuncOp>(createPosencPrefetchPanelsPass(
-      getVectorOptions<PosencPrefetchPanelsPassOptions>(options)));
   // Register tiles for AVX2 and AVX-512 take nearly all vector registers, those
   // for vectors of 16 bytes about half of them.
   if (options.vectorBytes >= 32)
     manager.addNestedPass<func::FuncOp>(createPosencOrderTileLoadsPass());
+  manager.addNestedPass<func::FuncOp>(createPosencUnrollSumsPass(
+      getVectorOptions<PosencUnrollSumsPassOptions>(options)));
+  manager.addNestedPass<func::FuncOp>(createPosencPrefetchPanelsPass(
+      getVectorOptions<PosencPrefetchPanelsPassOptions>(options)));
   manager.addNestedPass<func::FuncOp>(createPosencPrefetchRowsPass(
       getVectorOptions<PosencPrefetchRowsPassOptions>(options)));
   manager.addNestedPass<func::FuncOp>(createPosencStreamStoresPass(

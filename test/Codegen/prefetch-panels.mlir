@@ -231,3 +231,46 @@ func.func @results(%w: memref<256x32xf32>, %y: memref<32x32xf32>) {
   }
   return
 }
+
+// -----
+
+// An iteration that reads four rows prefetches four lines, one behind another.
+// CHECK-LABEL: func.func @unrolled(
+// CHECK-SAME:    %{{.*}}: memref<32x256xf32>, %[[W:[a-z0-9]*]]: memref<256x16xf32>
+// CHECK:           scf.for %[[K:.*]] = %c0 to %c256 step %c4
+// CHECK:             %[[STEP:.*]] = arith.divui %[[K]], %c4
+// CHECK:             %[[LINE:.*]] = arith.muli %[[STEP]], %c64
+// CHECK:             arith.minui %[[LINE]]
+// CHECK:             memref.prefetch %[[W]]
+// CHECK:             math.fma
+// CHECK:             memref.prefetch %[[W]]
+// CHECK:             memref.prefetch %[[W]]
+// CHECK:             memref.prefetch %[[W]]
+// CHECK-NOT:         memref.prefetch %[[W]]
+// CHECK:             scf.yield
+func.func @unrolled(%x: memref<32x256xf32>, %w: memref<256x16xf32>, %y: memref<32x16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
+  %c256 = arith.constant 256 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %tile = %c0 to %c32 step %c8 {
+    %start = vector.transfer_read %y[%tile, %c0], %zero {in_bounds = [true]} : memref<32x16xf32>, vector<16xf32>
+    %sum = scf.for %k = %c0 to %c256 step %c4 iter_args(%acc = %start) -> (vector<16xf32>) {
+      %a = memref.load %x[%tile, %k] : memref<32x256xf32>
+      %as = vector.broadcast %a : f32 to vector<16xf32>
+      %b = vector.transfer_read %w[%k, %c0], %zero {in_bounds = [true]} : memref<256x16xf32>, vector<16xf32>
+      %s = math.fma %as, %b, %acc : vector<16xf32>
+      %k1 = arith.addi %k, %c1 : index
+      %a1 = memref.load %x[%tile, %k1] : memref<32x256xf32>
+      %as1 = vector.broadcast %a1 : f32 to vector<16xf32>
+      %b1 = vector.transfer_read %w[%k1, %c0], %zero {in_bounds = [true]} : memref<256x16xf32>, vector<16xf32>
+      %s1 = math.fma %as1, %b1, %s : vector<16xf32>
+      scf.yield %s1 : vector<16xf32>
+    }
+    vector.transfer_write %sum, %y[%tile, %c0] {in_bounds = [true]} : vector<16xf32>, memref<32x16xf32>
+  }
+  return
+}

@@ -53,6 +53,7 @@ defvar Posenc_TuningOptions = [
   Posenc_TuningOption<"productDotRows", "product-dot-rows">,
   Posenc_TuningOption<"productDotColumns", "product-dot-columns">,
   Posenc_TuningOption<"productDotDepth", "product-dot-depth">,
+  Posenc_TuningOption<"productUnroll", "product-unroll">,
   Posenc_TuningOption<"productPrefetch", "product-prefetch">,
   Posenc_TuningOption<"codeTileRows", "code-tile-rows">,
   Posenc_TuningOption<"codeTileVectors", "code-tile-vectors">,

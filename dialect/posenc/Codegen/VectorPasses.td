@@ -93,6 +93,40 @@ def PosencPrefetchRowsPass
                            "::mlir::memref::MemRefDialect"];
 }
 
+def PosencUnrollSumsPass
+    : InterfacePass<"posenc-unroll-sums", "::mlir::FunctionOpInterface"> {
+  let summary = "Unroll the loops of register tiles along the depth";
+  let description = [{
+    Input: innermost loops with step 1 that add to several vectors. Output: an
+    iteration computes `product-unroll` steps, in the same order, so no bit of
+    the sums changes; a second loop computes the rest. The fences of
+    `posenc-order-tile-loads` become empty assembler statements that have the
+    sums before them as operands, which keeps these in their place, too. Left
+    alone: loops without fences and of few steps.
+
+    ```
+    %sums = scf.for %k = %c0 to %c256 step %c1 iter_args(%acc = ...) {
+      %row = vector.load %panel[%k, %c0] ...
+    }
+    ```
+    becomes
+    ```
+    %sums = scf.for %k = %c0 to %c256 step %c4 iter_args(%acc = ...) {
+      %row = vector.load %panel[%k, %c0] ...
+      %next = arith.addi %k, %c1
+      %row1 = vector.load %panel[%next, %c0] ...
+      ...
+    }
+    ```
+  }];
+  let options = Posenc_ToVectorOptions;
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::ub::UBDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 def PosencPrefetchPanelsPass
     : InterfacePass<"posenc-prefetch-panels", "::mlir::FunctionOpInterface"> {
   let summary = "Prefetch the next block of a panel";

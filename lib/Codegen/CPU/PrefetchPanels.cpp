@@ -105,8 +105,9 @@ static bool usesPanel(scf::ForOp loop) {
 }
 
 namespace {
-/// A read of whole rows of a panel, one row per iteration of a reduction loop,
-/// by one or several vectors.
+/// A read of whole rows of a panel by one or several vectors: the first row of
+/// each iteration of a reduction loop, whose step is the number of rows that an
+/// iteration reads.
 struct PanelRead {
   /// The read of the first vector.
   vector::TransferReadOp op;
@@ -203,9 +204,11 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
     numTiles = divideUp(subtract(tiles.getUpperBound(), begin), step);
   }
   // A loop over an unknown number of tiles has enough of them in its full
-  // blocks that one line for each step suffices.
-  int64_t linesPerStep = llvm::divideCeil(
-      linesPerRow, getConstantIntValue(numTiles).value_or(linesPerRow));
+  // blocks that one line for each row suffices.
+  int64_t linesPerStep =
+      *getConstantIntValue(sums.getStep()) *
+      llvm::divideCeil(linesPerRow,
+                       getConstantIntValue(numTiles).value_or(linesPerRow));
   Value numRows = subtract(sums.getUpperBound(), sums.getLowerBound());
   Value linesPerTile = divideUp(multiply(numRows, linesPerRow), numTiles);
   Value first = b.createOrFold<arith::MulIOp>(loc, tile, linesPerTile);
@@ -231,18 +234,27 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
   Value last = multiply(subtract(linesPerTile, constant(1)), lineElements);
 
   b.setInsertionPoint(op);
-  Value step = subtract(sums.getInductionVar(), sums.getLowerBound());
-  Value element = multiply(step, linesPerStep * lineElements);
+  Value iteration = b.createOrFold<arith::DivUIOp>(
+      loc, subtract(sums.getInductionVar(), sums.getLowerBound()),
+      sums.getStep());
+  // Several lines share one limit, behind which a few of the next portion are.
+  Value next = arith::AddIOp::create(
+      b, loc, first,
+      arith::MinUIOp::create(
+          b, loc, multiply(iteration, linesPerStep * lineElements), last));
+  // Codes that are unpacked come in bursts, for which the L1 cache has too few
+  // buffers of missing lines.
+  constexpr unsigned inL2 = 2;
+  unsigned hint =
+      sums.getNumRegionIterArgs() == 0 ? inL2 : target.getLocalityHint();
+  // The memory system takes lines one by one better than several at once.
+  SmallVector<Operation *> body;
+  for (Operation *at = op; at; at = at->getNextNode())
+    body.push_back(at);
   for (int64_t i = 0; i < linesPerStep; ++i) {
-    Value next =
-        b.createOrFold<arith::AddIOp>(loc, element, constant(i * lineElements));
-    indices.back() = arith::AddIOp::create(
-        b, loc, first, arith::MinUIOp::create(b, loc, next, last));
-    // Codes that are unpacked come in bursts, for which the L1 cache has too
-    // few buffers of missing lines.
-    constexpr unsigned inL2 = 2;
-    unsigned hint =
-        sums.getNumRegionIterArgs() == 0 ? inL2 : target.getLocalityHint();
+    b.setInsertionPoint(body[i * body.size() / linesPerStep]);
+    indices.back() =
+        b.createOrFold<arith::AddIOp>(loc, next, constant(i * lineElements));
     memref::PrefetchOp::create(b, loc, op.getBase(), indices,
                                /*isWrite=*/false, hint,
                                /*isDataCache=*/true);
@@ -314,7 +326,7 @@ struct PrefetchPanels final
     getOperation()->walk([&](vector::TransferReadOp op) {
       auto sums = dyn_cast<scf::ForOp>(op->getParentOp());
       if (!sums || !usesPanel(sums) || isScratch(op.getBase()) ||
-          getConstantIntValue(sums.getStep()) != 1)
+          getConstantIntValue(sums.getStep()).value_or(0) <= 0)
         return;
       if (std::optional<PanelRead> read = PanelRead::get(op, sums))
         reads.push_back(*read);

@@ -38,7 +38,7 @@ variants = [
     # The rows of Intel's servers.
     {
         "product_tile_vectors": 3, "product_columns": 96, "product_panel_bytes": 98304,
-        "product_peel": 1, "product_prefetch": 1,
+        "product_peel": 1, "product_unroll": 4, "product_prefetch": 1,
     },
     {"product_peel": 1, "product_prefetch": 1, "product_dot_columns": 512},
     {
@@ -89,6 +89,7 @@ values = {
     "product_dot_rows": [32, 96, 256],
     "product_dot_columns": [64, 192, 512],
     "product_dot_depth": [64, 192, 512],
+    "product_unroll": [1, 3, 4, 8],
     "product_prefetch": [0, 1],
     "code_tile_rows": [2, 4, 5, 6],
     "code_tile_vectors": [2, 4],
