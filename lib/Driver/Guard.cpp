@@ -22,16 +22,22 @@ using namespace mlir::posenc;
 /// Ends the process from the signal handler, in whichever thread crashed.
 /// Resuming, as llvm::CrashRecoveryContext does, would leave locks held, and
 /// works only for the thread that set up the recovery.
-static void onCrash(int signal) {
+static void onCrash(int signal, siginfo_t *info, void *) {
   static volatile std::sig_atomic_t isSecond;
   if (!isSecond) {
     isSecond = 1;
     // Removes temporary files, and prints the stack if main() enabled that.
     llvm::sys::CleanupOnSignal(static_cast<uintptr_t>(signal));
   }
-  constexpr char message[] = "error: internal error\n";
+  // The address is behind the end of a file, or the disk has failed.
+  bool isFile = signal == SIGBUS && info->si_code == BUS_ADRERR;
+  constexpr llvm::StringLiteral
+      internal = "error: internal error\n",
+      file = "error: a file that is mapped, such as that "
+             "of weights, was cut off or cannot be read\n";
+  llvm::StringRef message = isFile ? file : internal;
   [[maybe_unused]] ssize_t written =
-      write(STDERR_FILENO, message, sizeof(message) - 1);
+      write(STDERR_FILENO, message.data(), message.size());
   _exit(kExitError);
 }
 
@@ -42,8 +48,8 @@ static void handleCrashes() {
   return;
 #endif
   struct sigaction action = {};
-  action.sa_handler = onCrash;
-  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  action.sa_sigaction = onCrash;
+  action.sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   for (int signal : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP})
     sigaction(signal, &action, nullptr);

@@ -18,7 +18,9 @@
 #include "gtest/gtest.h"
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <sys/mman.h>
 #include <unistd.h>
 
 using namespace posenc::fuzz;
@@ -227,7 +229,7 @@ protected:
     });
   }
 
-  void expectInternalError(const std::function<void()> &harm) {
+  void expectError(const std::function<void()> &harm, llvm::StringRef text) {
     Summary summary = run([&] {
       harm();
       return 0;
@@ -236,9 +238,12 @@ protected:
     if (summary.failures.size() != 1)
       return;
     EXPECT_EQ(summary.failures[0].what, "exits with 1");
-    EXPECT_TRUE(llvm::StringRef(summary.failures[0].log)
-                    .ends_with("error: internal error\n"))
+    EXPECT_TRUE(
+        llvm::StringRef(summary.failures[0].log).ends_with(text.str() + "\n"))
         << summary.failures[0].log;
+  }
+  void expectInternalError(const std::function<void()> &harm) {
+    expectError(harm, "error: internal error");
   }
 };
 
@@ -249,6 +254,22 @@ TEST_F(GuardTest, Signals) {
 
 TEST_F(GuardTest, FatalErrors) {
   expectInternalError([] { llvm::report_fatal_error("on purpose"); });
+}
+
+TEST_F(GuardTest, FileIsCutOff) {
+  expectError(
+      [] {
+        std::FILE *file = std::tmpfile();
+        constexpr size_t bytes = 4096;
+        if (!file || ftruncate(fileno(file), bytes))
+          return;
+        void *data =
+            mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fileno(file), 0);
+        if (data != MAP_FAILED && !ftruncate(fileno(file), 0))
+          (void)*static_cast<volatile char *>(data);
+      },
+      "error: a file that is mapped, such as that of weights, was cut off or "
+      "cannot be read");
 }
 
 TEST_F(GuardTest, StackOverflow) {

@@ -25,6 +25,13 @@ for name in ("outside/data", "in/data"):
         file.write(bytes(16))
 if not os.path.islink("in/link"):
     os.symlink(os.path.abspath("outside/data"), "in/link")
+for link, target in (("loop", "loop"), ("zero", "/dev/zero"), ("up", "..")):
+    if not os.path.islink(f"in/{link}"):
+        os.symlink(target, f"in/{link}")
+if not os.path.exists("in/pipe"):
+    os.mkfifo("in/pipe")
+open("in/none", "wb").close()
+OFFSET = "offset of external data is not a number"
 
 
 def external(**keys):
@@ -210,6 +217,28 @@ CASES = {
                "length of external data is not a number"),
     "few": (external(location="data", length="12"),
             "tensor 'w': expected 16 bytes, found 12"),
+    **{f"offset{number}": (external(location="data", offset=text), OFFSET)
+       for number, text in enumerate(["-1", "-0", "+1", " 1", "0x1", "1e1", str(2**64),
+                                      "9" * 1000, "1\0"])},
+    **{f"length{number}": (external(location="data", length=text),
+                           "length of external data is not a number")
+       for number, text in enumerate(["-16", str(2**64), "16.0"])},
+    "offset-huge": (external(location="data", offset=str(2**64 - 1)), "begins beyond the end"),
+    "offset-half": (external(location="data", offset=str(2**63)), "begins beyond the end"),
+    "length-huge": (external(location="data", offset="8", length=str(2**64 - 8)),
+                    "ends beyond the end"),
+    "unnamed": (external(location=""), "cannot read external data '': expected a file name"),
+    "nul": (external(location="data\0x"), "expected a file name"),
+    "backslash": (external(location="..\\outside\\data"),
+                  "expected a path relative to the model's folder"),
+    "back": (external(location="x/../data"), "outside of the model's folder"),
+    "behind": (external(location="data/x"), "cannot read external data 'data/x'"),
+    "long": (external(location="x" * 5000), "cannot read external data 'xxx"),
+    "pipe": (external(location="pipe"), "it is not a regular file"),
+    "link-loop": (external(location="loop"), "cannot read external data 'loop'"),
+    "device": (external(location="zero"), "outside of the model's folder"),
+    "folder-link": (external(location="up/outside/data"), "outside of the model's folder"),
+    "no-data": (external(location="none"), "expected 16 bytes, found 0"),
     # Nodes.
     "operator": (model([node("NonZero", ["x"], ["y"], name="some")], X, ["y"]),
                  "NonZero 'some': this operator is not supported"),
@@ -341,7 +370,14 @@ for number, data in enumerate(["", "../blobs/data", "../../outside/data"]):
 for name in ("model.data", "data"):
     with open(f"hub/blobs/{name}", "wb") as file:
         file.write(bytes(16))
-for path, code in (("in/good", 0), ("hub/0/model", 0), ("hub/1/model", 0),
+# Tensors may overlap and have any alignment.
+with open("in/overlap.onnx", "wb") as file:
+    file.write(model([node("MatMul", ["x", "v"], ["z"]), node("MatMul", ["z", "w"], ["y"])], X,
+                     ["y"], [tensor(name, "f32", shape, external={
+                         "location": "data", "offset": offset, "length": length})
+                         for name, shape, offset, length in (
+                             ("v", [4, 1], "0", "16"), ("w", [1, 2], "3", "8"))]))
+for path, code in (("in/good", 0), ("in/overlap", 0), ("hub/0/model", 0), ("hub/1/model", 0),
                    ("hub/2/model", 1)):
     result = subprocess.run([sys.argv[1], f"{path}.onnx", "--emit=posenc", "-o",
                              "x.mlir"], capture_output=True, text=True)
