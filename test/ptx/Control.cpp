@@ -21,7 +21,7 @@ bool finishFlow(Decoder &d, Flow flow) {
 }
 
 bool decodeBranch(Decoder &d) {
-  d.has(".uni");
+  d.out.isUniform = d.has(".uni");
   return d.expectOperands(1) && d.label(0, d.out.target) &&
          finishFlow(d, Flow::Branch);
 }
@@ -29,14 +29,14 @@ bool decodeBranch(Decoder &d) {
 bool decodeBranchTable(Decoder &d) {
   if (!d.has(".idx"))
     return d.fail("only .idx is supported on brx");
-  d.has(".uni");
+  d.out.isUniform = d.has(".uni");
   return d.expectOperands(2) && d.source(0, 4) && d.labels(1) &&
          finishFlow(d, Flow::BranchTable);
 }
 
 // Syntax: call (results), name, (parameters)
 bool decodeCall(Decoder &d) {
-  d.has(".uni");
+  d.out.isUniform = d.has(".uni");
   const std::vector<OperandSyntax> &operands = d.getSyntax().operands;
   const OperandSyntax *results = nullptr, *params = nullptr, *name = nullptr;
   for (const OperandSyntax &operand : operands) {
@@ -54,7 +54,7 @@ bool decodeCall(Decoder &d) {
 }
 
 template <Flow flow> bool decodePlain(Decoder &d) {
-  d.has(".uni");
+  d.out.isUniform = d.has(".uni");
   return d.expectOperands(0) && finishFlow(d, flow);
 }
 

@@ -151,6 +151,41 @@ bool decodeApproximate(Decoder &d) {
   return d.finish(nullptr);
 }
 
+/// Returns a number whose distance from `value` is at most `ulps`, and depends
+/// on `operand`.
+float perturb(float value, float operand, uint32_t ulps) {
+  auto bits = bitCast<uint32_t>(value);
+  // 1 and 0 are exact on devices; others are positive.
+  if (!std::isnormal(value) || std::trunc(operand) == operand)
+    return value;
+  uint32_t hash = bitCast<uint32_t>(operand) * 0x9e3779b1u >> 16;
+  auto result = bitCast<float>(bits + hash % (2 * ulps + 1) - ulps);
+  return std::isnormal(result) ? result : value;
+}
+
+template <bool isFlushed>
+void runEx2(Warp &warp, const Instruction &instruction, LaneMask mask) {
+  uint32_t ulps = warp.block.execution.options.ex2Ulps;
+  forLanes(mask, [&](unsigned lane) {
+    auto operand = warp.get<float>(instruction.operands[1], lane);
+    float value = isFlushed ? flushed<ex2>(operand) : ex2(operand);
+    warp.set(instruction.operands[0], lane,
+             ulps ? perturb(value, operand, ulps) : value);
+  });
+}
+
+bool decodeEx2(Decoder &d) {
+  Type type;
+  if (!checkApproximate(d) || !d.takeType(type))
+    return false;
+  d.has(".approx");
+  bool isFlushed = d.has(".ftz");
+  if (type != Type::F32)
+    return d.finish(nullptr);
+  return d.expectOperands(2) && d.uniformOperands(getBytes(type)) &&
+         d.finish(isFlushed ? runEx2<true> : runEx2<false>);
+}
+
 template <bool isAbs> bool decodeSign(Decoder &d) {
   Type type;
   if (!d.takeType(type))
@@ -244,7 +279,7 @@ void addFloatFunctions(OpcodeTable &table) {
   table["max.f"] = decodeMinMax<true>;
   table["copysign"] = decodeCopysign;
   table["testp"] = decodeTest;
-  table["ex2"] = decodeApproximate<ex2>;
+  table["ex2"] = decodeEx2;
   table["lg2"] = decodeApproximate<lg2>;
   table["sin"] = decodeApproximate<sine>;
   table["cos"] = decodeApproximate<cosine>;

@@ -131,10 +131,14 @@ void runArrive(Warp &warp, const Instruction &instruction, LaneMask mask) {
 }
 
 // Operands: the result, the address, and the parity or the state.
-template <bool isParity>
+// try_wait may return before the phase has completed, in each lane at another
+// time. Here it does with a random schedule, in one of eight lanes.
+template <bool isParity, bool isTry>
 void runWait(Warp &warp, const Instruction &instruction, LaneMask mask) {
   LaneMask done = 0;
   std::optional<std::pair<const MBarrier *, unsigned>> failed;
+  Execution &execution = warp.block.execution;
+  bool returnsEarly = isTry && execution.options.seed;
   forBarriers(
       warp, instruction, instruction.operands[1], mask,
       [&](MBarrier &barrier, unsigned lane) {
@@ -157,6 +161,8 @@ void runWait(Warp &warp, const Instruction &instruction, LaneMask mask) {
             return false;
           }
         }
+        if (isDone && returnsEarly && execution.random() % 8 == 0)
+          isDone = false;
         if (isDone && !instruction.isRelaxed)
           warp.block.acquire(warp, barrier);
         if (!isDone)
@@ -210,7 +216,7 @@ bool decodeExpect(Decoder &d) {
          d.constant(0, 4) && d.source(1, 4) && d.finish(runArrive);
 }
 
-bool decodeWait(Decoder &d) {
+bool decodeWait(Decoder &d, bool isTry) {
   takeOrder(d);
   bool isParity = d.has(".parity");
   // The last operand may be a time limit, which has no effect.
@@ -219,7 +225,9 @@ bool decodeWait(Decoder &d) {
     return d.fail("expected three or four operands of a wait");
   return d.predDest(d.getSyntax().operands[0]) && takeSharedAddress(d, 1) &&
          d.source(2, isParity ? 4 : 8) && (operands == 3 || d.source(3, 4)) &&
-         d.finish(isParity ? runWait<true> : runWait<false>);
+         d.finish(isParity
+                      ? (isTry ? runWait<true, true> : runWait<true, false>)
+                      : (isTry ? runWait<false, true> : runWait<false, false>));
 }
 
 bool decodeMBarrier(Decoder &d) {
@@ -240,7 +248,7 @@ bool decodeMBarrier(Decoder &d) {
     return decodeArrive(d);
   if (kind == ".expect_tx")
     return decodeExpect(d);
-  return decodeWait(d);
+  return decodeWait(d, kind == ".try_wait");
 }
 
 } // namespace

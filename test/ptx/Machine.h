@@ -195,6 +195,7 @@ public:
 private:
   void step(const Instruction &instruction, LaneMask mask);
   void flow(const Instruction &instruction, LaneMask mask);
+  bool checkUniform(const Instruction &instruction, LaneMask mask);
   bool checkReads(const Instruction &instruction, LaneMask mask);
   /// Checks that no wgmma in flight uses the registers of an instruction.
   bool checkWgmmaRegisters(const Instruction &instruction);

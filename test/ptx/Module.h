@@ -49,6 +49,9 @@ struct RunOptions {
   /// The largest shared memory of a block in bytes, static and dynamic.
   uint32_t sharedLimit = 48 * 1024;
   bool checkRaces = true;
+  /// The most that results of ex2.approx differ from the nearest number, in
+  /// units in the last place: by a number that depends on the operand.
+  uint32_t ex2Ulps = 0;
 };
 
 /// Counters of one launch, or the sums of several.

@@ -99,6 +99,7 @@ struct Instruction {
   int64_t offset = 0;          // added to an address; or data of the handler
   uint8_t matrices = 0;        // of ldmatrix and stmatrix
   bool isAsync = false;        // checks the registers in flight itself
+  bool isUniform = false;      // .uni: all active lanes take the same way
   bool isRelaxed = false;      // an mbarrier operation that orders nothing
   bool hasResult = false;      // whether an atomic returns the old value
   const void *extra = nullptr; // data of the handler

@@ -322,7 +322,30 @@ bool Warp::waitForLanes(const Instruction &instruction, LaneMask wanted,
   return false;
 }
 
+// Reports a lane for which an instruction with .uni does something else than
+// for the first one. Returns false after a fault.
+bool Warp::checkUniform(const Instruction &instruction, LaneMask mask) {
+  LaneMask active = subwarps.back().mask, other = active & ~mask;
+  if (!mask || !other) {
+    if (instruction.flow != Flow::BranchTable || !mask)
+      return true;
+    const Operand &index = instruction.operands[0];
+    auto first = get<uint32_t>(index, __builtin_ctz(mask));
+    forLanes(mask, [&](unsigned lane) {
+      if (get<uint32_t>(index, lane) != first)
+        other |= LaneMask(1) << lane;
+    });
+    if (!other)
+      return true;
+  }
+  fault(FaultKind::Undefined, __builtin_ctz(other), instruction,
+        "the lanes disagree on a branch with .uni");
+  return false;
+}
+
 void Warp::flow(const Instruction &instruction, LaneMask mask) {
+  if (instruction.isUniform && !checkUniform(instruction, mask))
+    return;
   switch (instruction.flow) {
   case Flow::Next:
     return;

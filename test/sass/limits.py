@@ -56,6 +56,20 @@ def find_key_loop(kernel):
     return (most, min(length for mma, length in loops if mma == most)) if most else (0, 0)
 
 
+def find_pool_problem(registers, threads, setmaxnreg):
+    """Returns a sentence if the registers that setmaxnreg sets, those of one warpgroup
+    that loads and of the others, are not those of the launch: more would wait forever for
+    registers, and fewer would leave some unused. None if there is no setmaxnreg."""
+    if not setmaxnreg:
+        return None
+    groups, least = threads // 128, min(setmaxnreg)
+    pool = least + (groups - 1) * max(setmaxnreg)
+    if len(setmaxnreg) == 2 and pool == groups * registers:
+        return None
+    return (f"setmaxnreg sets {setmaxnreg} in {groups} warpgroups, {pool} registers, but "
+            f"the launch has {groups} x {registers}")
+
+
 def find_problems(kernel, limit, numbers):
     """Returns sentences on a kernel; `numbers` are those of ptxas_log.parse."""
     problems = []
@@ -64,6 +78,9 @@ def find_problems(kernel, limit, numbers):
         if value > most:
             problems.append(f"{what}: {value}, more than {most}")
 
+    if limit.setmaxnreg and numbers["registers"] != limit.registers:
+        problems.append(f"registers: {numbers['registers']}, but those of setmaxnreg are "
+                        f"of {limit.registers}")
     compare("registers", numbers["registers"], limit.registers)
     compare("bytes of spills", numbers["stores"] + numbers["loads"], limit.spills)
     found = [registers for _, registers, _ in rules.find_register_limits(kernel)]

@@ -66,8 +66,9 @@ void WarpgroupBuilder::publishBarriers() {
 }
 
 void WarpgroupBuilder::waitFor(Value barrier, Value phase) {
+  // The lanes of a warp may return from try_wait at different times.
   assembly("{ .reg .pred P1; LAB_WAIT: mbarrier.try_wait.parity.shared.b64 P1, "
-           "[$0], $1; @P1 bra.uni DONE; bra.uni LAB_WAIT; DONE: }",
+           "[$0], $1; @P1 bra DONE; bra LAB_WAIT; DONE: }",
            {}, {barrier, phase});
 }
 
@@ -103,6 +104,13 @@ void WarpgroupBuilder::fenceAsyncProxy() {
 }
 
 void WarpgroupBuilder::setRegisters(int64_t count, bool raises) {
+  // setmaxnreg requires .minnctapersm or .maxnreg: the registers of a block are
+  // those of its launch.
+  auto kernel = b.getBlock()->getParentOp()->getParentOfType<gpu::GPUFuncOp>();
+  if (!kernel)
+    kernel = cast<gpu::GPUFuncOp>(b.getBlock()->getParentOp());
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                  b.getI32IntegerAttr(1));
   assembly(Twine("setmaxnreg.") + (raises ? "inc" : "dec") +
                ".sync.aligned.u32 " + Twine(count) + ";",
            {}, {});

@@ -11,7 +11,8 @@
     check-spills.py POSENC_COMPILE PTXAS MODULE.mlir ARCH[/SUFFIX]...
 
 With a suffix, only the kernels whose names end with it are assembled. Fails if a
-kernel spills, uses local memory or causes a warning, and if ptxas supports none of the
+kernel spills, uses local memory, causes a warning or has other registers than those that
+setmaxnreg sets, and if ptxas supports none of the
 architectures. Leaves the machine code in MODULE.ARCH.cubin, and what ptxas printed in
 MODULE.ARCH.log.
 """
@@ -23,6 +24,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../sass"))
+import limits
 import ptxas_log
 
 
@@ -59,6 +61,23 @@ def assemble(compiler, ptxas, module, arch, suffix):
     return result.stderr
 
 
+def find_pool_problems(ptx, log):
+    """Returns sentences on kernels whose registers are not those of setmaxnreg."""
+    problems = []
+    for name, numbers in ptxas_log.parse(log).items():
+        body = re.search(rf"^\.visible \.entry {name}\(.*?^}}", ptx, re.M | re.S)[0]
+        threads = int(re.search(r"\.maxntid (\d+)", body)[1])
+        setmaxnreg = {int(count) for count in re.findall(
+            r"setmaxnreg\.\w+\.sync\.aligned\.u32 (\d+)", body)}
+        problem = limits.find_pool_problem(numbers["registers"], threads,
+                                           sorted(setmaxnreg))
+        if problem:
+            problems.append(f"'{name}': {problem}")
+        if setmaxnreg and ".minnctapersm 1" not in body:
+            problems.append(f"'{name}' has setmaxnreg, but no .minnctapersm")
+    return problems
+
+
 def main():
     compiler, ptxas, module, *archs = sys.argv[1:]
     done = 0
@@ -68,7 +87,8 @@ def main():
         if log is None:
             print(f"ptxas does not know {arch}")
             continue
-        problems = ptxas_log.find_problems(log)
+        ptx = pathlib.Path(f"{pathlib.Path(module).stem}.{arch}.ptx").read_text()
+        problems = ptxas_log.find_problems(log) + find_pool_problems(ptx, log)
         if problems:
             sys.exit(f"{arch}: {problems[0]}\n{log}")
         done += len(ptxas_log.parse(log))

@@ -43,6 +43,7 @@ Driver::Driver() {
   capability = getNumber("POSENC_FAKE_CUDA_SM", 90);
   multiprocessors = getNumber("POSENC_FAKE_CUDA_MULTIPROCESSORS", 132);
   seed = getNumber("POSENC_FAKE_CUDA_SEED", 0);
+  ex2Ulps = getNumber("POSENC_FAKE_CUDA_EX2", 0);
   if (const char *path = std::getenv("POSENC_FAKE_CUDA_LOG"))
     log = path;
   if (const char *name = std::getenv("POSENC_FAKE_CUDA_HANG"))

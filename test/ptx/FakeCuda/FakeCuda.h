@@ -28,6 +28,7 @@
 //                          finished kernel, with its statistics, appends a line
 //   POSENC_FAKE_CUDA_EDIT  `from=>to`: replaces `from` by `to` in all PTX, to
 //                          inject a fault
+//   POSENC_FAKE_CUDA_EX2   errors of ex2.approx; see RunOptions::ex2Ulps (0)
 //   POSENC_FAKE_CUDA_HANG  a part of a name: kernels with it never end
 //   POSENC_FAKE_CUDA_SKIP  a part of a name: kernels with it do nothing
 //   CUDA_MODULE_LOADING    LAZY or EAGER, as of the real driver: whether a
@@ -131,7 +132,7 @@ struct Driver {
   CUresult sticky = CUDA_SUCCESS;
   unsigned capability = 90; // major * 10 + minor
   unsigned multiprocessors = 132;
-  uint32_t seed = 0;
+  uint32_t seed = 0, ex2Ulps = 0;
   std::string log;
   std::string editFrom, editTo;
   // Parts of the names of kernels that never end, or do nothing.

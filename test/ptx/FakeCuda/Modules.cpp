@@ -328,6 +328,7 @@ static CUresult runKernel(LoadedFunction *function,
     pause();
   ptx::RunOptions options;
   options.seed = driver.seed;
+  options.ex2Ulps = driver.ex2Ulps;
   options.sharedLimit = driver.getSharedLimit();
   CUresult result = CUDA_SUCCESS;
   ptx::Statistics statistics;

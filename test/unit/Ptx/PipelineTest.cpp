@@ -205,7 +205,8 @@ TEST(PtxPipeline, IsRight) {
 }
 
 TEST(PtxPipeline, MissingWaits) {
-  expectFaults({{"@!%p2 bra $FULL;", ""}}, {FaultKind::Race});
+  expectFaults({{"@!%p2 bra $FULL;", ""}},
+               {FaultKind::Race, FaultKind::Uninitialized});
   expectFaults({{"@!%p2 bra $EMPTY;", ""}},
                {FaultKind::Race, FaultKind::Barrier});
   expectFaults({{productWait, ""}}, {FaultKind::Race});
