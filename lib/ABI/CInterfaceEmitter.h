@@ -24,6 +24,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace mlir::posenc {
 
@@ -132,6 +133,9 @@ private:
                      Type result = nullptr);
   /// Calls a function of the kernel support library and returns its result.
   void finishEntry(Location loc, StringRef launch, ValueRange operands);
+  /// Whether functions of the module call the kernel. The answers are those of
+  /// the first call.
+  bool isCalled(LLVM::LLVMFuncOp kernel);
   Value getWordAddress(Location loc, Value words, int64_t number);
   Value loadWord(Location loc, Value words, int64_t number);
 
@@ -140,6 +144,8 @@ private:
   std::string prefix;
   ArrayRef<uint64_t> cpuFeatures;
   bool isGpu;
+  /// The functions that are used in the module, once they have been needed.
+  std::optional<llvm::StringSet<>> callees;
   Type pointer, i32, i64, nothing;
 };
 

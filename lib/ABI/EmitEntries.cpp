@@ -90,14 +90,23 @@ CInterfaceEmitter::createArgumentWords(Location loc, ValueRange arguments) {
   return words;
 }
 
+/// A fence, which is no instruction, follows this number of stores of
+/// arguments. LLVM's scheduler compares all accesses between two fences with
+/// each other.
+static constexpr size_t kMaxOrderedStores = 512;
+
 Value CInterfaceEmitter::createArray(Location loc, int64_t size,
                                      ValueRange words) {
   // The array has at least one element, so that it has an address.
   Value array = LLVM::AllocaOp::create(
       builder, loc, pointer, i64, constant(loc, std::max<int64_t>(size, 1)));
-  for (auto [number, word] : llvm::enumerate(words))
+  for (auto [number, word] : llvm::enumerate(words)) {
     LLVM::StoreOp::create(builder, loc, word,
                           getWordAddress(loc, array, number));
+    if ((number + 1) % kMaxOrderedStores == 0)
+      LLVM::FenceOp::create(builder, loc, LLVM::AtomicOrdering::seq_cst,
+                            "singlethread");
+  }
   return array;
 }
 

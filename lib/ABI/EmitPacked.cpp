@@ -11,10 +11,17 @@
 #include "posenc/IR/KernelConfig.h"
 #include "posenc/kernel/CallLayout.h"
 
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+/// Kernels with more parameters read them from the words of a call. LLVM's time
+/// grows with the square of the parameters, and each task copies them to the
+/// stack.
+static constexpr size_t kMaxParameters = 256;
 
 /// Returns the argument types of a kernel in the LLVM dialect.
 static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
@@ -94,6 +101,68 @@ LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
   return success();
 }
 
+/// Clones the operations that compute `value` from `words` for a kernel that
+/// has the words as `kernelWords`.
+static Value cloneFromWords(OpBuilder &builder, Value value, Value words,
+                            Value kernelWords) {
+  if (value == words)
+    return kernelWords;
+  IRMapping mapping;
+  for (Value operand : value.getDefiningOp()->getOperands())
+    mapping.map(operand, cloneFromWords(builder, operand, words, kernelWords));
+  Operation *op = builder.clone(*value.getDefiningOp(), mapping);
+  // No kernel writes the words of its arguments.
+  if (auto load = dyn_cast<LLVM::LoadOp>(op))
+    load.setInvariant(true);
+  return op->getResult(0);
+}
+
+/// Replaces the first parameters of the kernel, for which `operands` are
+/// computed from `words` only, by the words. Each user computes its operands,
+/// since LLVM would keep thousands of loads at the beginning of the kernel in
+/// order, in a time that grows with their square.
+static void passWords(LLVM::LLVMFuncOp kernel, SmallVector<Value> &operands,
+                      size_t numReplaced, Value words) {
+  Block &body = kernel.getBody().front();
+  OpBuilder builder(kernel.getContext());
+  Value kernelWords = body.insertArgument(0u, words.getType(), kernel.getLoc());
+  for (size_t number = 0; number < numReplaced; ++number) {
+    BlockArgument parameter = body.getArgument(1 + number);
+    SetVector<Operation *> users(parameter.user_begin(), parameter.user_end());
+    for (Operation *user : users) {
+      builder.setInsertionPoint(user);
+      user->replaceUsesOfWith(
+          parameter,
+          cloneFromWords(builder, operands[number], words, kernelWords));
+    }
+  }
+  body.eraseArguments(1, numReplaced);
+  SmallVector<Type> types(body.getArgumentTypes());
+  SmallVector<Attribute> attributes{builder.getDictionaryAttr({})};
+  for (size_t number = numReplaced; number < operands.size(); ++number) {
+    DictionaryAttr own = kernel.getArgAttrDict(number);
+    attributes.push_back(own ? own : builder.getDictionaryAttr({}));
+  }
+  kernel.setFunctionType(LLVM::LLVMFunctionType::get(
+      kernel.getFunctionType().getReturnType(), types));
+  kernel.setArgAttrsAttr(builder.getArrayAttr(attributes));
+  operands.erase(operands.begin(), operands.begin() + numReplaced);
+  operands.insert(operands.begin(), words);
+}
+
+bool CInterfaceEmitter::isCalled(LLVM::LLVMFuncOp kernel) {
+  if (!callees) {
+    callees.emplace();
+    module.walk([&](Operation *op) {
+      if (auto call = dyn_cast<LLVM::CallOp>(op); call && call.getCallee())
+        callees->insert(*call.getCallee());
+      if (auto use = dyn_cast<LLVM::AddressOfOp>(op))
+        callees->insert(use.getGlobalName());
+    });
+  }
+  return callees->contains(kernel.getName());
+}
+
 void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
                                    const CallLayout &layout, unsigned variant) {
   Location loc = kernel.getLoc();
@@ -129,6 +198,7 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
     if (tensor.getRank() > 0)
       operands.push_back(constant(loc, 1));
   }
+  size_t numArgumentOperands = operands.size();
   if (config.assertions) {
     Value status = getWordAddress(loc, words, layout.getStatusWord());
     operands.append({status, status, constant(loc, 0)});
@@ -175,8 +245,14 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
   // GPU kernels are not divided into tasks; the launcher is passed instead.
   if (config.hasLaunches)
     operands.push_back(entry->getArgument(1));
+  if (operands.size() > kMaxParameters && !isCalled(kernel))
+    passWords(kernel, operands, numArgumentOperands, words);
   LLVM::CallOp::create(builder, loc, kernel, operands);
   LLVM::ReturnOp::create(builder, loc, ValueRange());
+  // The operands of replaced parameters are not used.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*entry)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
   kernel->setAttr("no_inline", builder.getUnitAttr());
   emitKernel(kernel, config, variant, packed);
 }
