@@ -73,8 +73,6 @@ def find_pool_problems(ptx, log):
                                            sorted(setmaxnreg))
         if problem:
             problems.append(f"'{name}': {problem}")
-        if setmaxnreg and ".minnctapersm 1" not in body:
-            problems.append(f"'{name}' has setmaxnreg, but no .minnctapersm")
     return problems
 
 
