@@ -78,10 +78,11 @@ def find_problems(kernel, limit, numbers):
         if value > most:
             problems.append(f"{what}: {value}, more than {most}")
 
-    if limit.setmaxnreg and numbers["registers"] != limit.registers:
+    if not limit.setmaxnreg:
+        compare("registers", numbers["registers"], limit.registers)
+    elif numbers["registers"] != limit.registers:
         problems.append(f"registers: {numbers['registers']}, but those of setmaxnreg are "
                         f"of {limit.registers}")
-    compare("registers", numbers["registers"], limit.registers)
     compare("bytes of spills", numbers["stores"] + numbers["loads"], limit.spills)
     found = [registers for _, registers, _ in rules.find_register_limits(kernel)]
     if sorted(found) != sorted(limit.setmaxnreg):
