@@ -14,7 +14,7 @@
 #                   [ROTATION <kind>] [CAUSAL <kind>]
 #                   [KERNELS <function>...] [THREADS none] [TUNING <file>]
 #                   [STACK_LIMIT <bytes>] [RAISE yes|no] [ASSERT check|drop]
-#                   [WEIGHTS file|model|embed] [REPORT <file.html>])
+#                   [WEIGHTS file|embed] [REPORT <file.html>])
 #
 # Adds the imported library NAME, which is compiled from INPUT with
 # posenc-compile, and again when INPUT, TUNING or the compiler changes. Targets

@@ -26,6 +26,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -226,6 +227,20 @@ static std::string getWeightsPath(StringRef output) {
   return std::string(path);
 }
 
+/// Reserves the file of the weights, whose name the user did not choose: it
+/// replaces none of the inputs.
+static llvm::Expected<std::string>
+reserveWeights(OutputFiles &files, StringRef path,
+               ArrayRef<std::string> inputs) {
+  for (StringRef input : inputs)
+    if (llvm::sys::fs::equivalent(input, path))
+      return llvm::createStringError(
+          "'" + path +
+          "' is an input, which the library's weights would replace: choose "
+          "another name for the output");
+  return files.reserve(path);
+}
+
 /// Names the files of the model by their paths below the folder of the output,
 /// where the library looks for them. `files` have their paths without links.
 static llvm::Error addModelFiles(Request &request,
@@ -244,6 +259,11 @@ static llvm::Error addModelFiles(Request &request,
           "--weights=model: '" + file.name +
           "' is not below the folder of the output, '" + root +
           "': write the library to a folder of the model, or pass "
+          "--weights=file");
+    if (!llvm::json::isUTF8(name))
+      return llvm::createStringError(
+          "--weights=model: the path of '" + llvm::json::fixUTF8(name) +
+          "' is not UTF-8, as the header of the weights is: pass "
           "--weights=file");
     file.name = name.str();
   }
@@ -313,11 +333,15 @@ static int compile(Request &request, CompileReport *report) {
     diagnostics.printRemarks();
   LoadHooks hooks = report ? report->getLoadHooks() : LoadHooks();
   std::vector<ModelFile> modelFiles;
-  if (request.keepsWeights)
-    hooks.onExternalData = [&](StringRef path,
-                               std::shared_ptr<llvm::MemoryBuffer> memory) {
+  std::vector<std::string> inputs{request.input};
+  if (request.inputOptions.constants)
+    inputs.push_back(*request.inputOptions.constants);
+  hooks.onExternalData = [&](StringRef path,
+                             std::shared_ptr<llvm::MemoryBuffer> memory) {
+    inputs.push_back(path.str());
+    if (request.keepsWeights)
       modelFiles.push_back({path.str(), std::move(memory)});
-    };
+  };
   OwningOpRef<ModuleOp> module =
       loadModule(request.input, request.inputOptions, context, hooks);
   if (!module)
@@ -380,7 +404,7 @@ static int compile(Request &request, CompileReport *report) {
   CodeKind kind = getCodeKind(request.emit);
   if (request.code.weights)
     request.code.weights->create = [&] {
-      return files.reserve(getWeightsPath(request.output));
+      return reserveWeights(files, getWeightsPath(request.output), inputs);
     };
   std::optional<KernelCode> code =
       request.saveTemps
@@ -395,7 +419,8 @@ static int compile(Request &request, CompileReport *report) {
   if (request.keepsWeights && !code->refersToModel &&
       !request.inputOptions.noWarnings)
     getErrorStream() << "posenc-compile: warning: --weights=model: no weights "
-                        "stay in files of the model; --remarks says why\n";
+                        "stay in files of the model: they are packed, not at "
+                        "a multiple of 64 bytes, or in the model itself\n";
   if (report && kind == CodeKind::Object)
     report->addObject(code->code);
   else if (report && kind != CodeKind::Cubin)

@@ -301,8 +301,8 @@ static void writeTimes(llvm::raw_ostream &os, ArrayRef<ReportTime> times) {
     totals[time.function] += time.time;
   }
   os << "<h2>Estimated time</h2>\n<p>Shares of a call on one thread, from the "
-        "bytes and operations of each kind before fusion. Dynamic sizes count "
-        "as "
+        "bytes and operations of each kind; results that are fused into their "
+        "only user do not count. Dynamic sizes count as "
      << kSampleSize << ".</p>\n";
   for (auto &[function, kinds] : functions) {
     std::vector<std::pair<std::string, Share>> sorted(kinds.begin(),

@@ -244,9 +244,9 @@ static int openBelow(const char *path, const char *name) {
   return descriptor;
 }
 
-/* Computes the hash of samples of the tensors in a model's file: beginning with
- * zeros, each tensor replaces it by the SHA-256 hash of itself and the
- * tensor's first and last bytes. */
+/* Computes the hash of samples of the tensors in a model's file. It begins as
+ * zeros; each tensor in turn makes it the SHA-256 hash of the hash so far, the
+ * tensor's first bytes and its last bytes. */
 static void hashSamples(const struct WeightsFile *file, int64_t number,
                         const uint8_t *data, uint8_t hash[32]) {
   uint8_t text[32 + 2 * kSampleBytes];

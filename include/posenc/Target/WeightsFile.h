@@ -23,11 +23,10 @@
 //   posenc.digest    "blake3:" and the BLAKE3 hash of all bytes behind the
 //                    header
 //   posenc.model     JSON: the files of the model that have other weights of
-//   the
-//                    library, by their paths below the folder of this file,
-//                    with "bytes" and "tensors"; each of these has "dtype",
-//                    "shape", "data_offsets" in its file and "digest". Absent
-//                    if there are none
+//                    the library, by their paths below the folder of this
+//                    file, with "bytes" and "tensors"; each of these has
+//                    "dtype", "shape", "data_offsets" in its file and
+//                    "digest". Absent if there are none
 //
 // The library knows the SHA-256 hash of the file's bytes up to the tensors,
 // which thus identifies all of the file.

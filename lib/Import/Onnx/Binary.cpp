@@ -293,14 +293,13 @@ static LogicalResult importPow(NodeImporter &node) {
           value = *power == 0 ? s.get(1) : x;
           for (int i = 1; i < *power; ++i)
             value = s.mul(value, x);
-        } else if (power == 0.5) {
-          value = math::SqrtOp::create(s, x);
-        } else if (power == -0.5) {
-          // The power of both zeros is infinity, and that of both infinities 0.
+        } else if (power == 0.5 || power == -0.5) {
+          // Zeros and infinities have the power of their magnitudes.
           Value root = math::SqrtOp::create(s, math::AbsFOp::create(s, x));
           Value isNegative = arith::AndIOp::create(s, s.less(x, s.get(0)),
                                                    s.less(s.get(-INFINITY), x));
-          value = s.select(isNegative, s.get(NAN), s.div(s.get(1), root));
+          value = s.select(isNegative, s.get(NAN),
+                           *power > 0 ? root : s.div(s.get(1), root));
         } else if (power == -1) {
           value = s.div(s.get(1), x);
         } else {

@@ -149,6 +149,8 @@ private:
   std::shared_ptr<llvm::MemoryBuffer> model;
   decltype(OnnxImportOptions::onExternalData) onExternalData;
   llvm::StringMap<std::shared_ptr<llvm::MemoryBuffer>> files;
+  /// By paths without links.
+  llvm::StringMap<std::shared_ptr<llvm::MemoryBuffer>> filesByPath;
   uint64_t numBytes = 0;
 };
 

@@ -143,11 +143,18 @@ TensorReader::readExternal(const TensorProto &proto,
   std::shared_ptr<llvm::MemoryBuffer> &file = files[proto.location];
   if (!file) {
     SmallString<256> path;
-    file = openInside(folders, proto.location, path, emitError);
-    if (!file)
+    std::shared_ptr<llvm::MemoryBuffer> opened =
+        openInside(folders, proto.location, path, emitError);
+    if (!opened)
       return std::nullopt;
-    if (onExternalData)
-      onExternalData(path, file);
+    // Several locations may name one file.
+    std::shared_ptr<llvm::MemoryBuffer> &known = filesByPath[path];
+    if (!known) {
+      known = std::move(opened);
+      if (onExternalData)
+        onExternalData(path, known);
+    }
+    file = known;
   }
   uint64_t size = file->getBufferSize(), offset = 0, length = 0;
   if (!proto.offset.empty() && proto.offset.getAsInteger(10, offset)) {

@@ -108,6 +108,25 @@ check("no files of the model", done.returncode == 0 and
 check("a file without them", "posenc.model" not in split(
     pathlib.Path("plain/X.safetensors").read_bytes())[1]["__metadata__"])
 
+# Two locations of one file, which has the name of the library's weights.
+os.makedirs("twice")
+pathlib.Path("twice/X.safetensors").write_bytes(third.tobytes())
+write("twice/model.onnx", [gather("p", "a"), gather("q", "b"), node("Add", ["a", "b"], ["y"])],
+      {"ids": ("i64", ["n"])}, ["y"],
+      [external("p", third, "X.safetensors", 0), external("q", third, "./X.safetensors", 0),
+       tensor("scales", "f32", scales.shape, raw=scales.tobytes())])
+for option in ("--weights=model", "--weights=file"):
+    done = compile("twice/libX.so", option, model="twice/model.onnx")
+    check(f"weights that would replace an input, {option}", done.returncode == 1 and
+          "X.safetensors' is an input, which the library's weights would replace" in done.stderr
+          and pathlib.Path("twice/X.safetensors").read_bytes() == third.tobytes(), done.stderr)
+done = compile("twice/libY.so", "--weights=model", model="twice/model.onnx")
+model = json.loads(split(pathlib.Path("twice/Y.safetensors").read_bytes())[1]["__metadata__"][
+    "posenc.model"], object_pairs_hook=list)
+check("one file of two locations", done.returncode == 0 and [name for name, _ in model] ==
+      ["X.safetensors"] and {name for name, _ in dict(model[0][1])["tensors"]} == {"p", "q"},
+      model)
+
 # ===----------------------------------------------------------------------===#
 # Files that are not those of the library
 # ===----------------------------------------------------------------------===#
