@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(posenc-prefetch-panels))' | FileCheck %s
+// RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(posenc-prefetch-panels{product-unroll=4}))' | FileCheck %s
 // RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(posenc-prefetch-panels{prefetch-distance=0}))' | FileCheck %s --check-prefix=NONE
 // NONE-NOT: memref.prefetch
 

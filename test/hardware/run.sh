@@ -180,6 +180,7 @@ if begin forms "forms in processes of their own"; then
   # of_forms N: the seconds of the step that are left, N at most.
   of_forms() {
     left=$((forms_end - $(date +%s)))
+    [ "$left" -gt 0 ] || left=0
     [ "$left" -lt "$1" ] && echo "$left" || echo "$1"
   }
   [ ! -f "$here/attention-forms.so" ] ||

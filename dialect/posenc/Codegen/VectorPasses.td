@@ -102,7 +102,8 @@ def PosencUnrollSumsPass
     the sums changes; a second loop computes the rest. The fences of
     `posenc-order-tile-loads` become empty assembler statements that have the
     sums before them as operands, which keeps these in their place, too. Left
-    alone: loops without fences and of few steps.
+    alone: loops without fences, of few steps or with regions or writes, and sums
+    that are no whole registers of f32 or f64 or depend on others of their step.
 
     ```
     %sums = scf.for %k = %c0 to %c256 step %c1 iter_args(%acc = ...) {

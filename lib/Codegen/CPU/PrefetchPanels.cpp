@@ -237,7 +237,8 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
   Value iteration = b.createOrFold<arith::DivUIOp>(
       loc, subtract(sums.getInductionVar(), sums.getLowerBound()),
       sums.getStep());
-  // Several lines share one limit, behind which a few of the next portion are.
+  // Lines of an iteration share one limit; the last ones may belong to the next
+  // portion.
   Value next = arith::AddIOp::create(
       b, loc, first,
       arith::MinUIOp::create(
@@ -325,8 +326,11 @@ struct PrefetchPanels final
     SmallVector<PanelRead> reads;
     getOperation()->walk([&](vector::TransferReadOp op) {
       auto sums = dyn_cast<scf::ForOp>(op->getParentOp());
-      if (!sums || !usesPanel(sums) || isScratch(op.getBase()) ||
-          getConstantIntValue(sums.getStep()).value_or(0) <= 0)
+      if (!sums || !usesPanel(sums) || isScratch(op.getBase()))
+        return;
+      // Other loops do not read each row.
+      int64_t step = getConstantIntValue(sums.getStep()).value_or(0);
+      if (step != 1 && step != static_cast<int64_t>(target.productUnroll))
         return;
       if (std::optional<PanelRead> read = PanelRead::get(op, sums))
         reads.push_back(*read);

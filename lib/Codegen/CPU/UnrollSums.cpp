@@ -28,6 +28,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCUNROLLSUMSPASS
@@ -41,24 +42,39 @@ using namespace mlir::posenc;
 /// registers.
 static int64_t countRegisters(math::FmaOp sum, int64_t registerBits) {
   auto type = dyn_cast<VectorType>(sum.getType());
-  if (!type || type.isScalable() || type.getRank() != 1)
+  if (!type || type.isScalable() || type.getRank() != 1 ||
+      (!type.getElementType().isF32() && !type.getElementType().isF64()))
     return 0;
   int64_t bits = type.getNumElements() * type.getElementTypeBitWidth();
   return bits % registerBits == 0 ? bits / registerBits : 0;
 }
 
+/// Whether an operation of a loop keeps it from being unrolled: it has regions,
+/// writes memory, or is a sum of partial registers or of another sum of the
+/// step.
+static bool preventsUnrolling(Operation &op, int64_t registerBits) {
+  if (isa<LLVM::FenceOp>(op))
+    return false;
+  if (op.getNumRegions() != 0 || hasEffect<MemoryEffects::Write>(&op))
+    return true;
+  auto sum = dyn_cast<math::FmaOp>(op);
+  return sum && (countRegisters(sum, registerBits) == 0 ||
+                 llvm::any_of(sum->getOperands(), [](Value operand) {
+                   return operand.getDefiningOp<math::FmaOp>() != nullptr;
+                 }));
+}
+
 /// Whether a loop adds to the vectors of a register tile in each of many steps,
 /// and fences separate the rows of the tile.
 static bool addsToTile(scf::ForOp loop, int64_t factor, int64_t registerBits) {
-  auto sums = loop.getBody()->getOps<math::FmaOp>();
-  if (getConstantIntValue(loop.getStep()) != 1 || sums.empty() ||
-      loop.getBody()->getOps<LLVM::FenceOp>().empty() ||
-      !llvm::all_of(sums,
-                    [&](math::FmaOp sum) {
-                      return countRegisters(sum, registerBits) > 0;
-                    }) ||
-      llvm::any_of(*loop.getBody(),
-                   [](Operation &op) { return op.getNumRegions() != 0; }))
+  Block &body = *loop.getBody();
+  if (getConstantIntValue(loop.getStep()) != 1 ||
+      !loop.getInductionVar().getType().isIndex() ||
+      body.getOps<math::FmaOp>().empty() ||
+      body.getOps<LLVM::FenceOp>().empty() ||
+      llvm::any_of(body, [&](Operation &op) {
+        return preventsUnrolling(op, registerBits);
+      }))
     return false;
   std::optional<APInt> steps = loop.getStaticTripCount();
   return !steps || steps->uge(2 * factor);
