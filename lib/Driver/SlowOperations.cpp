@@ -48,10 +48,9 @@ static std::optional<int64_t> countIterations(linalg::LinalgOp op) {
   return iterations;
 }
 
-// Of the operations that are not tiled, LLVM vectorizes those whose innermost
-// loop is parallel, and reductions of integers. It does not vectorize
-// floating-point reductions along the innermost loop, since another order
-// changes the rounding.
+// LLVM vectorizes operations that are not tiled if their innermost loop is
+// parallel or reduces integers. It does not vectorize floating-point reductions
+// along the innermost loop, since another order changes the rounding.
 bool mlir::posenc::isScalarLoop(linalg::LinalgOp op) {
   bool sumsInnermost =
       op.getNumLoops() != 0 &&

@@ -121,6 +121,23 @@ def attention(g, op):
            softcap=g.rng.choice([None, None, 0.0, 2.0]), **flags)
 
 
+def draw_masks(g, batch, heads, tokens, keys, is_causal):
+    """Returns the mask of padding, as lengths or as bits, and what is added to the
+    scores; each may be None."""
+    padding = score_bias = None
+    choice = g.rng.random()
+    if choice < .2 and not is_causal:
+        padding = add_integers(g, draw_integers(g, 1, keys, (batch,), np.int32))
+    elif choice < .4:
+        bits = draw_integers(g, 0, 1, (batch, keys), np.int32)
+        bits[:, 0] = 1
+        padding = add_integers(g, bits)
+    if (padding is None or padding.rank == 1) and g.rng.random() < .4:
+        score_bias = draw(g, (g.rng.choice([1, batch]), g.rng.choice([1, heads]), tokens,
+                              keys), dynamic=0)
+    return padding, score_bias
+
+
 @operator("com.microsoft.MultiHeadAttention")
 def multi_head_attention(g, op):
     batch, heads = (g.rng.choice([1, 2, 3]) for _ in range(2))
@@ -140,20 +157,7 @@ def multi_head_attention(g, op):
     if not is_cross and g.rng.random() < .4:
         bias = draw_table(g, "f32", heads * (2 * size + values))
     inputs.append(bias)
-    padding = None
-    choice = g.rng.random()
-    if choice < .2 and not is_causal:
-        padding = add_integers(g, draw_integers(g, 1, keys, (batch,), np.int32))
-    elif choice < .4:
-        bits = draw_integers(g, 0, 1, (batch, keys), np.int32)
-        bits[:, 0] = 1
-        padding = add_integers(g, bits)
-    inputs.append(padding)
-    score_bias = None
-    if (padding is None or padding.rank == 1) and g.rng.random() < .4:
-        score_bias = draw(g, (g.rng.choice([1, batch]), g.rng.choice([1, heads]), tokens,
-                              keys), dynamic=0)
-    inputs.append(score_bias)
+    inputs += draw_masks(g, batch, heads, tokens, keys, is_causal)
     if past is not None:
         inputs += [draw(g, (batch, heads, past, width), dynamic=0)
                    for width in (size, values)]
@@ -174,20 +178,9 @@ def packed_attention(g, op):
     inputs = [draw(g, (batch, tokens, width), dynamic=.3), draw_table(g, "f32", width,
                                                                       columns)]
     inputs.append(draw_table(g, "f32", columns) if g.rng.random() < .7 else None)
-    padding, is_causal = None, g.rng.random() < .4
-    choice = g.rng.random()
-    if choice < .2 and not is_causal:
-        padding = add_integers(g, draw_integers(g, 1, tokens, (batch,), np.int32))
-    elif choice < .4:
-        bits = draw_integers(g, 0, 1, (batch, tokens), np.int32)
-        bits[:, 0] = 1
-        padding = add_integers(g, bits)
-    inputs += [padding, None]
-    score_bias = None
-    if (padding is None or padding.rank == 1) and g.rng.random() < .4:
-        score_bias = draw(g, (g.rng.choice([1, batch]), g.rng.choice([1, heads]), tokens,
-                              tokens), dynamic=0)
-    inputs.append(score_bias)
+    is_causal = g.rng.random() < .4
+    padding, score_bias = draw_masks(g, batch, heads, tokens, tokens, is_causal)
+    inputs += [padding, None, score_bias]
     while inputs[-1] is None:
         inputs.pop()
     sizes = [heads * size, heads * size, heads * values]

@@ -17,7 +17,7 @@
 
 namespace posenc::hardware {
 
-/// What is checked: a library of kernels, and the module with its calls.
+/// The library of kernels that is checked, and the module with its calls.
 struct Subject {
   std::string library, module;
   int device = 0;

@@ -94,7 +94,7 @@ private:
 
 } // namespace
 
-/// What the datasheet of a GPU has; 0 for others.
+/// The limits that the datasheet of a GPU states; 0 for other GPUs.
 struct Datasheet {
   const char *name = "";
   double operations = 0; ///< per second, of dense products of 16-bit numbers

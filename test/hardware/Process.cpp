@@ -148,7 +148,7 @@ Ending posenc::hardware::runProcess(const std::vector<std::string> &command,
       process.wait(5);
     }
   }
-  // What the command has started and left behind.
+  // The command may have left processes behind.
   process.kill(SIGKILL);
   ending.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)

@@ -11,6 +11,7 @@ import ctypes
 import json
 import pathlib
 import re
+import time
 
 # DLPack's code and bits of the element types.
 KINDS = {"f16": (2, 16), "f32": (2, 32), "f64": (2, 64), "bf16": (4, 16),
@@ -97,3 +98,21 @@ class Table:
 def first_line(error):
     lines = str(error).strip().splitlines()
     return lines[0][:120] if lines else type(error).__name__
+
+
+def time_calls(torch, device, call, count):
+    """Returns the seconds of each of `count` calls on a device of PyTorch."""
+    if device == "cpu":
+        begin = time.perf_counter()
+        for _ in range(count):
+            call()
+        return (time.perf_counter() - begin) / count
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    # The device is busy with this one while the host enqueues the others.
+    call()
+    start.record()
+    for _ in range(count):
+        call()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / 1e3 / count

@@ -32,7 +32,7 @@ import statistics
 import sys
 import time
 
-from kernel_library import Library, Table, first_line
+from kernel_library import Library, Table, first_line, time_calls
 
 COLUMNS = ["cudnn", "flash", "flex"]
 MATMUL = 8192
@@ -194,23 +194,6 @@ class Torch:
         right = peer(*heads_first).transpose(1, 2).float()
         return float((call.result.float() - right).norm() / right.norm())
 
-    def time(self, call, count):
-        """Returns the seconds of a call."""
-        if self.device == "cpu":
-            begin = time.perf_counter()
-            for _ in range(count):
-                call()
-            return (time.perf_counter() - begin) / count
-        start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
-        # The device is busy with this one while the host enqueues the others.
-        call()
-        start.record()
-        for _ in range(count):
-            call()
-        end.record()
-        end.synchronize()
-        return start.elapsed_time(end) / 1e3 / count
-
     def measure(self, case, calls, seconds):
         """Returns {name: seconds}, medians of measurements in turn."""
         calls = dict(calls, matmul=lambda: self.matrix @ self.matrix)
@@ -218,12 +201,13 @@ class Torch:
             call()
         if self.device == "cuda":
             self.torch.cuda.synchronize()
-        counts = {name: min(max(int(seconds / self.time(call, 1)), 4), 200)
-                  for name, call in calls.items()}
+        once = {name: time_calls(self.torch, self.device, call, 1)
+                for name, call in calls.items()}
+        counts = {name: min(max(int(seconds / one), 4), 200) for name, one in once.items()}
         times = {name: [] for name in calls}
         for _ in range(self.repetitions):
             for name, call in calls.items():
-                times[name].append(self.time(call, counts[name]))
+                times[name].append(time_calls(self.torch, self.device, call, counts[name]))
         size = self.matrix.shape[0]
         medians = {name: statistics.median(many) for name, many in times.items()}
         medians["matmul"] *= (MATMUL / size) ** 3

@@ -30,14 +30,14 @@ import statistics
 import sys
 import time
 
-from kernel_library import Library, Table, first_line
+from kernel_library import Library, Table, first_line, time_calls
 
 COLUMNS = ["cudnn", "flash", "flex"]
 # FlexAttention is compiled for each of these: about 15 seconds.
 FLEX = ["decode/cache/bf16/16x8192", "latent/cache/bf16/16x8192",
         "decode/cache/bf16/1x32768"]
 PAGE = 16
-# Of new tokens, this many calls in a graph.
+# A graph has this number of calls.
 GRAPH_CALLS = 20
 
 
@@ -255,21 +255,6 @@ class Timer:
                 call()
         return graph.replay, GRAPH_CALLS
 
-    def time(self, run, count):
-        if self.device == "cpu":
-            begin = time.perf_counter()
-            for _ in range(count):
-                run()
-            return (time.perf_counter() - begin) / count
-        start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
-        run()
-        start.record()
-        for _ in range(count):
-            run()
-        end.record()
-        end.synchronize()
-        return start.elapsed_time(end) / 1e3 / count
-
     def measure(self, calls, repetitions, seconds):
         """Returns {name: seconds of a call}, medians of measurements in turn, and what
         could not be measured."""
@@ -279,12 +264,12 @@ class Timer:
                 prepared[name] = self.prepare(call)
             except Exception as error:  # PyTorch raises many kinds.
                 problems.append(f"no {name}: {first_line(error)}")
-        counts = {name: min(max(int(seconds / self.time(run, 1)), 1), 50)
+        counts = {name: min(max(int(seconds / time_calls(self.torch, self.device, run, 1)), 1), 50)
                   for name, (run, _) in prepared.items()}
         times = {name: [] for name in prepared}
         for _ in range(repetitions):
             for name, (run, number) in prepared.items():
-                times[name].append(self.time(run, counts[name]) / number)
+                times[name].append(time_calls(self.torch, self.device, run, counts[name]) / number)
         return {name: statistics.median(many) for name, many in times.items()}, problems
 
 

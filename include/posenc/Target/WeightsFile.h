@@ -107,7 +107,7 @@ private:
     ModelFile file;
     std::vector<Tensor> tensors;
   };
-  /// Where a tensor is: in `parts` for file 0, or in sources[file - 1].
+  /// The place of a tensor: in `parts` for file 0, or in sources[file - 1].
   struct Place {
     int64_t file, index;
   };
