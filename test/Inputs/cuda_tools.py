@@ -44,11 +44,13 @@ def find_tool(name):
             return path
     if shutil.which(name):
         return shutil.which(name)
-    for folder in filter(None, get_python_folders()):
-        found = glob.glob(os.path.join(folder, "nvidia", "*", "bin", name))
-        if found:
-            # Toolkits are in cu13, cu14, ...; older packages in cuda_nvcc etc.
-            return max(found, key=lambda path: ("/cuda_" not in path, path))
+    folders = list(filter(None, get_python_folders()))
+    for packages in ["nvidia", "triton/backends"]:
+        for folder in folders:
+            found = glob.glob(os.path.join(folder, packages, "*", "bin", name))
+            if found:
+                # Toolkits are in cu13, cu14, ...; older packages in cuda_nvcc etc.
+                return max(found, key=lambda path: ("/cuda_" not in path, path))
     return None
 
 

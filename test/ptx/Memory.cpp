@@ -17,8 +17,6 @@ using namespace llvm;
 
 namespace posenc::ptx {
 
-// Above all addresses of hosts, so that accesses with a host address fault.
-static constexpr uint64_t firstAddress = uint64_t(1) << 50;
 static constexpr uint64_t gap = 1 << 16;
 
 ShadowCell *Region::getCells(uint64_t offset, uint32_t launch) {
@@ -34,8 +32,6 @@ ShadowCell *Region::getCells(uint64_t offset, uint32_t launch) {
   page.launch = launch;
   return page.cells.get();
 }
-
-Memory::Memory() : end(firstAddress) {}
 
 uint64_t Memory::reserve(uint64_t size) {
   uint64_t address = alignTo(end + gap, 256);
@@ -81,6 +77,12 @@ uint64_t Memory::allocate(uint64_t size, StringRef name) {
 bool Memory::free(uint64_t address) {
   last = nullptr;
   return regions.erase(address);
+}
+
+void Memory::clear() {
+  last = nullptr;
+  regions.clear();
+  variables.clear();
 }
 
 Region *Memory::find(uint64_t address, uint64_t size) {

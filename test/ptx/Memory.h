@@ -71,7 +71,9 @@ private:
 /// gaps that fault. It also contains the variables of the modules it has run.
 class Memory {
 public:
-  Memory();
+  /// Allocates above `begin`, by default above all addresses of hosts, so that
+  /// accesses with a host address fault.
+  explicit Memory(uint64_t begin = uint64_t(1) << 50) : end(begin) {}
   Memory(const Memory &) = delete;
   Memory &operator=(const Memory &) = delete;
 
@@ -96,6 +98,8 @@ public:
   /// Removes the region that begins at `address`. Returns false if there is
   /// none.
   bool free(uint64_t address);
+  /// Removes all regions and variables. Their addresses are not used again.
+  void clear();
 
   /// Returns the region that contains all of the bytes, or null.
   Region *find(uint64_t address, uint64_t size);

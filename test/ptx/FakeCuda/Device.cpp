@@ -39,8 +39,19 @@ static uint64_t getNumber(const char *name, uint64_t defaultValue) {
   return value;
 }
 
+// A terabyte apart, so that an address is in the memory of one device.
+Device::Device(int ordinal)
+    : ordinal(ordinal),
+      memory((uint64_t(1) << 50) + (uint64_t(ordinal) << 40)) {}
+
 Driver::Driver() {
-  capability = getNumber("POSENC_FAKE_CUDA_SM", 90);
+  if (const char *list = std::getenv("POSENC_FAKE_CUDA_SM")) {
+    auto [first, second] = StringRef(list).split(',');
+    StringRef texts[numDevices] = {first, second.empty() ? first : second};
+    for (Device &device : devices)
+      if (texts[device.ordinal].getAsInteger(10, device.capability))
+        device.capability = 90;
+  }
   multiprocessors = getNumber("POSENC_FAKE_CUDA_MULTIPROCESSORS", 132);
   seed = getNumber("POSENC_FAKE_CUDA_SEED", 0);
   ex2Ulps = getNumber("POSENC_FAKE_CUDA_EX2", 0);
@@ -80,7 +91,11 @@ CUresult Driver::initialize() {
   return isInitialized() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-unsigned Driver::getSharedLimit() const {
+std::string Device::getSuffix() const {
+  return ordinal ? " on device " + std::to_string(ordinal) : "";
+}
+
+unsigned Device::getSharedLimit() const {
   switch (capability) {
   case 70:
     return 96 << 10;
@@ -98,11 +113,43 @@ unsigned Driver::getSharedLimit() const {
   }
 }
 
+Device *Driver::getDevice(CUdevice ordinal) {
+  return ordinal >= 0 && ordinal < numDevices ? &devices[ordinal] : nullptr;
+}
+
+Device *Driver::findDevice(CUdeviceptr address) {
+  for (Device &device : devices)
+    if (device.memory.find(address, 1))
+      return &device;
+  return nullptr;
+}
+
+template <typename T>
+static void destroyOf(const Device &device, std::set<T *> &objects) {
+  for (auto it = objects.begin(); it != objects.end();) {
+    T *object = *it++;
+    if (object->device != &device)
+      continue;
+    objects.erase(object);
+    delete object;
+  }
+}
+
+void Driver::destroyContext(Device &device) {
+  forgetModules(device);
+  destroyOf(device, streams);
+  destroyOf(device, events);
+  destroyOf(device, executables);
+  device.memory.clear();
+}
+
 CUresult checkReady(const Driver &driver) {
   if (!driver.isInitialized())
     return CUDA_ERROR_NOT_INITIALIZED;
   if (contexts.empty() || !contexts.back())
     return CUDA_ERROR_INVALID_CONTEXT;
+  if (!contexts.back()->users)
+    return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   return driver.sticky;
 }
 
@@ -128,7 +175,7 @@ POSENC_CUDA_SYMBOL(cuDriverGetVersion)
 POSENC_CUDA cuDeviceGetCount(int *count) {
   if (!Driver::get().isInitialized())
     return CUDA_ERROR_NOT_INITIALIZED;
-  *count = 1;
+  *count = numDevices;
   return CUDA_SUCCESS;
 }
 POSENC_CUDA_SYMBOL(cuDeviceGetCount)
@@ -136,15 +183,15 @@ POSENC_CUDA_SYMBOL(cuDeviceGetCount)
 POSENC_CUDA cuDeviceGet(CUdevice *device, int ordinal) {
   if (!Driver::get().isInitialized())
     return CUDA_ERROR_NOT_INITIALIZED;
-  if (ordinal != 0)
+  if (!Driver::get().getDevice(ordinal))
     return CUDA_ERROR_INVALID_DEVICE;
-  *device = 0;
+  *device = ordinal;
   return CUDA_SUCCESS;
 }
 POSENC_CUDA_SYMBOL(cuDeviceGet)
 
 POSENC_CUDA cuDeviceGetName(char *name, int length, CUdevice device) {
-  if (device != 0)
+  if (!Driver::get().getDevice(device))
     return CUDA_ERROR_INVALID_DEVICE;
   if (length <= 0)
     return CUDA_ERROR_INVALID_VALUE;
@@ -154,7 +201,7 @@ POSENC_CUDA cuDeviceGetName(char *name, int length, CUdevice device) {
 POSENC_CUDA_SYMBOL(cuDeviceGetName)
 
 POSENC_CUDA cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
-  if (device != 0)
+  if (!Driver::get().getDevice(device))
     return CUDA_ERROR_INVALID_DEVICE;
   *bytes = size_t(16) << 30;
   return CUDA_SUCCESS;
@@ -163,7 +210,8 @@ POSENC_CUDA_SYMBOL(cuDeviceTotalMem_v2)
 
 POSENC_CUDA cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
   Driver &driver = Driver::get();
-  if (device != 0)
+  const Device *found = driver.getDevice(device);
+  if (!found)
     return CUDA_ERROR_INVALID_DEVICE;
   switch (attribute) {
   case 1: // threads per block; block size in x and y
@@ -217,20 +265,20 @@ POSENC_CUDA cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
     *value = 1;
     break;
   case 75: // compute capability, major and minor
-    *value = driver.capability / 10;
+    *value = found->capability / 10;
     break;
   case 76:
-    *value = driver.capability % 10;
+    *value = found->capability % 10;
     break;
   case 81: // shared memory per multiprocessor
-    *value = driver.getSharedLimit() + 1024;
+    *value = found->getSharedLimit() + 1024;
     break;
   case 83: // managed memory
   case 95: // cooperative launches
     *value = 0;
     break;
   case 97: // opt-in shared memory per block
-    *value = driver.getSharedLimit();
+    *value = found->getSharedLimit();
     break;
   case 106: // blocks per multiprocessor
     *value = 32;
@@ -250,11 +298,12 @@ POSENC_CUDA cuDevicePrimaryCtxRetain(Context **context, CUdevice device) {
   std::lock_guard<std::recursive_mutex> lock(driver.mutex);
   if (!driver.isInitialized())
     return CUDA_ERROR_NOT_INITIALIZED;
-  if (device != 0)
+  Device *found = driver.getDevice(device);
+  if (!found)
     return CUDA_ERROR_INVALID_DEVICE;
-  if (driver.primary.users++ == 0)
-    driver.note("context created");
-  *context = &driver.primary;
+  if (found->primary.users++ == 0)
+    driver.note("context created" + found->getSuffix());
+  *context = &found->primary;
   return CUDA_SUCCESS;
 }
 POSENC_CUDA_SYMBOL(cuDevicePrimaryCtxRetain)
@@ -262,22 +311,24 @@ POSENC_CUDA_SYMBOL(cuDevicePrimaryCtxRetain)
 POSENC_CUDA cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   Driver &driver = Driver::get();
   std::lock_guard<std::recursive_mutex> lock(driver.mutex);
-  if (device != 0)
+  Device *found = driver.getDevice(device);
+  if (!found)
     return CUDA_ERROR_INVALID_DEVICE;
-  if (!driver.primary.users)
+  if (!found->primary.users)
     return CUDA_ERROR_INVALID_CONTEXT;
-  if (--driver.primary.users == 0)
-    driver.forgetContext();
+  if (--found->primary.users == 0)
+    driver.destroyContext(*found);
   return CUDA_SUCCESS;
 }
 POSENC_CUDA_SYMBOL(cuDevicePrimaryCtxRelease_v2)
 
 POSENC_CUDA cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags,
                                        int *isActive) {
-  if (device != 0)
+  const Device *found = Driver::get().getDevice(device);
+  if (!found)
     return CUDA_ERROR_INVALID_DEVICE;
   *flags = 0;
-  *isActive = Driver::get().primary.users != 0;
+  *isActive = found->primary.users != 0;
   return CUDA_SUCCESS;
 }
 POSENC_CUDA_SYMBOL(cuDevicePrimaryCtxGetState)
@@ -291,7 +342,10 @@ POSENC_CUDA cuCtxGetCurrent(Context **context) {
 POSENC_CUDA_SYMBOL(cuCtxGetCurrent)
 
 static bool isContext(const Context *context) {
-  return context == &Driver::get().primary && context->users;
+  for (const Device &device : Driver::get().devices)
+    if (context == &device.primary)
+      return context->users;
+  return false;
 }
 
 POSENC_CUDA cuCtxSetCurrent(Context *context) {
@@ -330,7 +384,7 @@ POSENC_CUDA_SYMBOL(cuCtxPopCurrent_v2)
 POSENC_CUDA cuCtxGetDevice(CUdevice *device) {
   if (contexts.empty())
     return CUDA_ERROR_INVALID_CONTEXT;
-  *device = 0;
+  *device = getCurrentDevice().ordinal;
   return CUDA_SUCCESS;
 }
 POSENC_CUDA_SYMBOL(cuCtxGetDevice)

@@ -12,6 +12,13 @@ using namespace llvm;
 using namespace posenc;
 using namespace posenc::fakecuda;
 
+static CUresult freeMemory(CUdeviceptr address) {
+  for (Device &device : Driver::get().devices)
+    if (device.memory.free(address))
+      return CUDA_SUCCESS;
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
 POSENC_CUDA cuMemAlloc_v2(CUdeviceptr *address, size_t size) {
   LOCK_DRIVER
   if (CUresult result = checkUncaptured(driver))
@@ -20,7 +27,7 @@ POSENC_CUDA cuMemAlloc_v2(CUdeviceptr *address, size_t size) {
     return CUDA_ERROR_INVALID_VALUE;
   if (size > size_t(16) << 30)
     return CUDA_ERROR_OUT_OF_MEMORY;
-  *address = driver.memory.allocate(size, "device memory");
+  *address = getCurrentDevice().memory.allocate(size, "device memory");
   return CUDA_SUCCESS;
 }
 POSENC_CUDA_SYMBOL(cuMemAlloc_v2)
@@ -31,7 +38,7 @@ POSENC_CUDA cuMemFree_v2(CUdeviceptr address) {
     return result;
   if (!address)
     return CUDA_SUCCESS;
-  return driver.memory.free(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return freeMemory(address);
 }
 POSENC_CUDA_SYMBOL(cuMemFree_v2)
 
@@ -43,14 +50,18 @@ POSENC_CUDA cuMemAllocAsync(CUdeviceptr *address, size_t size, void *stream) {
     return CUDA_ERROR_INVALID_VALUE;
   if (size > size_t(16) << 30)
     return CUDA_ERROR_OUT_OF_MEMORY;
-  uint64_t reserved = driver.memory.reserve(size);
+  Stream *found = findStream(driver, stream);
+  if (!found)
+    return CUDA_ERROR_INVALID_HANDLE;
+  Device *device = found->device;
+  uint64_t reserved = device->memory.reserve(size);
   *address = reserved;
   return submit(driver, stream, [=] {
     Driver &driver = Driver::get();
     // The graph was launched before and has not freed the memory.
-    if (driver.memory.find(reserved, 1))
+    if (device->memory.find(reserved, 1))
       return CUDA_ERROR_INVALID_VALUE;
-    driver.memory.allocateAt(reserved, size, "memory of a stream");
+    device->memory.allocateAt(reserved, size, "memory of a stream");
     driver.note("allocate " + Twine(size));
     return CUDA_SUCCESS;
   });
@@ -60,36 +71,43 @@ POSENC_CUDA_SYMBOL(cuMemAllocAsync)
 POSENC_CUDA cuMemFreeAsync(CUdeviceptr address, void *stream) {
   LOCK_DRIVER
   return submit(driver, stream, [=] {
-    Driver &driver = Driver::get();
-    if (!driver.memory.free(address))
-      return CUDA_ERROR_INVALID_VALUE;
-    driver.note("release");
-    return CUDA_SUCCESS;
+    CUresult result = freeMemory(address);
+    if (!result)
+      Driver::get().note("release");
+    return result;
   });
 }
 POSENC_CUDA_SYMBOL(cuMemFreeAsync)
 
+// Addresses are unified: copies find the device of a pointer.
+static CUresult write(CUdeviceptr to, const void *from, size_t size) {
+  Device *device = Driver::get().findDevice(to);
+  return !size || (device && device->memory.write(to, from, size))
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_INVALID_VALUE;
+}
+static ptx::Region *findRegion(CUdeviceptr address, size_t size) {
+  Device *device = Driver::get().findDevice(address);
+  return device ? device->memory.find(address, size) : nullptr;
+}
 static Work copyToDevice(CUdeviceptr to, const void *from, size_t size) {
-  return [=] {
-    return Driver::get().memory.write(to, from, size)
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
-  };
+  return [=] { return write(to, from, size); };
 }
 static Work copyToHost(void *to, CUdeviceptr from, size_t size) {
   return [=] {
-    return Driver::get().memory.read(from, to, size) ? CUDA_SUCCESS
-                                                     : CUDA_ERROR_INVALID_VALUE;
+    Device *device = Driver::get().findDevice(from);
+    return !size || (device && device->memory.read(from, to, size))
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
   };
 }
 // Bytes that have not been written are copied as such.
 static Work copyOnDevice(CUdeviceptr to, CUdeviceptr from, size_t size) {
   return [=] {
-    ptx::Memory &memory = Driver::get().memory;
     if (!size)
       return CUDA_SUCCESS;
-    ptx::Region *source = memory.find(from, size);
-    ptx::Region *target = memory.find(to, size);
+    ptx::Region *source = findRegion(from, size);
+    ptx::Region *target = findRegion(to, size);
     if (!source || !target)
       return CUDA_ERROR_INVALID_VALUE;
     uint64_t at = from - source->address, into = to - target->address;
@@ -103,9 +121,7 @@ template <typename T>
 static Work fillDevice(CUdeviceptr to, T value, size_t count) {
   return [=] {
     std::vector<T> values(count, value);
-    return Driver::get().memory.write(to, values.data(), count * sizeof(T))
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    return write(to, values.data(), count * sizeof(T));
   };
 }
 
@@ -172,7 +188,7 @@ POSENC_CUDA_SYMBOL(cuMemsetD32Async)
 POSENC_CUDA cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
                                     CUdeviceptr address) {
   LOCK_DRIVER
-  ptx::Region *region = driver.memory.find(address, 1);
+  ptx::Region *region = findRegion(address, 1);
   if (!region)
     return CUDA_ERROR_NOT_FOUND;
   if (base)
@@ -186,12 +202,13 @@ POSENC_CUDA_SYMBOL(cuMemGetAddressRange_v2)
 POSENC_CUDA cuPointerGetAttribute(void *value, int attribute,
                                   CUdeviceptr address) {
   LOCK_DRIVER
-  ptx::Region *region = driver.memory.find(address, 1);
+  Device *device = driver.findDevice(address);
+  ptx::Region *region = findRegion(address, 1);
   if (!region)
     return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
   case 1: // context
-    *static_cast<Context **>(value) = &driver.primary;
+    *static_cast<Context **>(value) = &device->primary;
     return CUDA_SUCCESS;
   case 2: // memory type: device
     *static_cast<unsigned *>(value) = 2;
@@ -203,7 +220,7 @@ POSENC_CUDA cuPointerGetAttribute(void *value, int attribute,
     *static_cast<unsigned *>(value) = 0;
     return CUDA_SUCCESS;
   case 9: // device ordinal
-    *static_cast<int *>(value) = 0;
+    *static_cast<int *>(value) = device->ordinal;
     return CUDA_SUCCESS;
   case 11: // start of the allocation
     *static_cast<CUdeviceptr *>(value) = region->address;

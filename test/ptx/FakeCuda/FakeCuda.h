@@ -11,15 +11,17 @@
 
 #include "../Module.h"
 
+#include <array>
 #include <functional>
 #include <mutex>
 #include <set>
 #include <thread>
 
-// A replacement for libcuda.so.1 with one device, whose kernels the PTX
+// A replacement for libcuda.so.1 with two devices, whose kernels the PTX
 // interpreter runs. Functions that it does not support are not exported.
 // Environment variables and their defaults:
-//   POSENC_FAKE_CUDA_SM    the compute capability: 80 for sm_80 (90)
+//   POSENC_FAKE_CUDA_SM    the compute capability: 80 for sm_80, or one for
+//                          each device: 90,80 (90)
 //   POSENC_FAKE_CUDA_MULTIPROCESSORS
 //                          their number, which does not change the order in
 //                          which blocks run (132)
@@ -72,7 +74,12 @@ enum CUresult : int {
 using CUdevice = int;
 using CUdeviceptr = unsigned long long;
 
+constexpr int numDevices = 2;
+struct Device;
+
+/// The primary context of a device, which exists while it has users.
 struct Context {
+  Device *device;
   unsigned users = 0; // number of retains
 };
 
@@ -82,12 +89,22 @@ struct LoadedFunction {
   std::string name;
   const ptx::Function *kernel;
   unsigned staticShared;
-  unsigned maxDynamicShared;
+  /// The device of the function. Null for the kernel of a library, which runs
+  /// on all devices and has a function on each.
+  Device *device;
+  /// The largest dynamic shared memory on each device, which the kernel of a
+  /// library shares with its functions.
+  std::shared_ptr<std::array<unsigned, numDevices>> maxDynamicShared;
 };
 struct LoadedModule {
-  LoadedModule(ptx::Module module) : module(std::move(module)) {}
+  LoadedModule(ptx::Module module, Device *device)
+      : module(std::move(module)), device(device) {}
   ptx::Module module;
-  std::map<std::string, std::unique_ptr<LoadedFunction>> functions;
+  /// Null for a library, which belongs to no context.
+  Device *device;
+  /// By name and device, -1 for the kernel of a library.
+  std::map<std::pair<std::string, int>, std::unique_ptr<LoadedFunction>>
+      functions;
 };
 
 /// A library whose image was refused, and each of its kernels, which have the
@@ -100,23 +117,44 @@ struct RefusedLibrary {
 using Work = std::function<CUresult()>;
 
 struct Graph {
+  /// Of an executable graph.
+  Device *device = nullptr;
   std::vector<Work> nodes;
 };
 
 enum class CaptureMode { Global, ThreadLocal, Relaxed };
 
 struct Stream {
+  Device *device;
   bool isBlocking = true; // synchronizes with the default stream
   bool isCapturing = false, isInvalid = false;
   CaptureMode mode = CaptureMode::Global;
-  std::thread::id thread;
-  std::unique_ptr<Graph> graph;
+  std::thread::id thread = {};
+  std::unique_ptr<Graph> graph = nullptr;
 };
 
 struct Event {
+  Device *device;
   bool isRecorded = false;
   bool isCaptured = false;
   double milliseconds = 0;
+};
+
+/// A device and what belongs to its primary context.
+struct Device {
+  Device(int ordinal);
+  Device(const Device &) = delete;
+
+  const int ordinal;
+  unsigned capability = 90; // major * 10 + minor
+  Context primary{this};
+  Stream defaultStream{this};
+  ptx::Memory memory;
+
+  /// The largest opt-in shared memory of a block, in bytes.
+  unsigned getSharedLimit() const;
+  /// Returns " on device 1", which lines of the log end with; "" for device 0.
+  std::string getSuffix() const;
 };
 
 /// The state of the driver, a singleton. Each call of the driver holds `mutex`.
@@ -130,28 +168,30 @@ struct Driver {
   /// The error of the first faulting kernel. Like a CUDA context, every later
   /// call returns it.
   CUresult sticky = CUDA_SUCCESS;
-  unsigned capability = 90; // major * 10 + minor
   unsigned multiprocessors = 132;
   uint32_t seed = 0, ex2Ulps = 0;
   std::string log;
   std::string editFrom, editTo;
   // Parts of the names of kernels that never end, or do nothing.
   std::string hanging, skipped;
-  ptx::Memory memory;
-  Context primary;
-  Stream defaultStream;
+  Device devices[numDevices] = {0, 1};
   std::set<LoadedModule *> modules;
   std::set<void *> refused; // RefusedLibrary
   std::set<Stream *> streams;
   std::set<Event *> events;
   std::set<Graph *> graphs, executables;
 
-  /// Forgets what belongs to the primary context: the attributes of functions.
-  void forgetContext();
+  /// Returns a device, or null.
+  Device *getDevice(CUdevice ordinal);
+  /// Returns the device whose memory contains an address, or null.
+  Device *findDevice(CUdeviceptr address);
+  /// Destroys what belongs to the primary context of a device: its memory,
+  /// modules, streams, events and graphs, and the attributes of kernels.
+  void destroyContext(Device &device);
+  /// Forgets the modules, functions and attributes of a device.
+  void forgetModules(Device &device);
   /// Appends a line to the log, if there is one.
   void note(const llvm::Twine &line);
-  /// The largest opt-in shared memory of a block, in bytes.
-  unsigned getSharedLimit() const;
 
 private:
   Driver();
@@ -167,9 +207,11 @@ private:
 extern thread_local std::vector<Context *> contexts;
 extern thread_local CaptureMode threadMode;
 
-/// Succeeds if the driver is initialized, a context is current and no kernel
-/// has faulted.
+/// Succeeds if the driver is initialized, a context is current, which has not
+/// been destroyed, and no kernel has faulted.
 CUresult checkReady(const Driver &driver);
+/// Returns the device of the current context, which there must be.
+inline Device &getCurrentDevice() { return *contexts.back()->device; }
 /// Performs checkReady(), and also fails, and invalidates the captures, if a
 /// capture forbids the call in this thread.
 CUresult checkUncaptured(Driver &driver);

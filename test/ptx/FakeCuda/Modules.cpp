@@ -61,19 +61,21 @@ static CUresult load(Driver &driver, LoadedModule **module, StringRef image) {
   // of its family, and PTX for sm_90a on sm_90 only.
   unsigned number = 0;
   StringRef letter;
-  bool fits = parseTarget(parsed->getTarget(), number, letter) &&
-              (letter.empty()  ? number <= driver.capability
-               : letter == "f" ? number / 10 == driver.capability / 10 &&
-                                     number <= driver.capability
-                               : number == driver.capability);
+  Device &device = getCurrentDevice();
+  unsigned capability = device.capability;
+  bool fits =
+      parseTarget(parsed->getTarget(), number, letter) &&
+      (letter.empty()  ? number <= capability
+       : letter == "f" ? number / 10 == capability / 10 && number <= capability
+                       : number == capability);
   if (!fits) {
     errs() << "fake CUDA: PTX for " << parsed->getTarget()
-           << " does not run on sm_" << driver.capability << "\n";
+           << " does not run on sm_" << capability << "\n";
     return CUDA_ERROR_INVALID_PTX;
   }
-  *module = new LoadedModule(std::move(*parsed));
+  *module = new LoadedModule(std::move(*parsed), &device);
   driver.modules.insert(*module);
-  driver.note("load " + (*module)->module.getTarget());
+  driver.note("load " + (*module)->module.getTarget() + device.getSuffix());
   return CUDA_SUCCESS;
 }
 
@@ -123,24 +125,47 @@ static unsigned getDefaultShared(unsigned staticShared) {
   return std::max(48u << 10, staticShared) - staticShared;
 }
 
-POSENC_CUDA cuModuleGetFunction(LoadedFunction **function, LoadedModule *module,
-                                const char *name) {
+// Returns the function of a module, or the kernel of a library if `device` is
+// null; null if there is none.
+static LoadedFunction *findFunction(LoadedModule &module, StringRef name,
+                                    Device *device) {
+  const ptx::Function *kernel = module.module.getKernel(name);
+  if (!kernel)
+    return nullptr;
+  int ordinal = device ? device->ordinal : -1;
+  std::unique_ptr<LoadedFunction> &entry =
+      module.functions[{name.str(), ordinal}];
+  if (entry)
+    return entry.get();
+  unsigned bytes = module.module.getStaticShared(*kernel);
+  entry = std::make_unique<LoadedFunction>(
+      LoadedFunction{&module, name.str(), kernel, bytes, device, nullptr});
+  // A function of a library has the attributes of its kernel.
+  if (device && !module.device) {
+    entry->maxDynamicShared =
+        findFunction(module, name, nullptr)->maxDynamicShared;
+  } else {
+    entry->maxDynamicShared =
+        std::make_shared<std::array<unsigned, numDevices>>();
+    entry->maxDynamicShared->fill(getDefaultShared(bytes));
+  }
+  return entry.get();
+}
+
+static CUresult getFunction(LoadedFunction **function, LoadedModule *module,
+                            const char *name, bool isLibrary) {
   LOCK_DRIVER
   if (CUresult result = checkReady(driver))
     return result;
-  if (!driver.modules.count(module))
+  if (!driver.modules.count(module) || !module->device != isLibrary)
     return CUDA_ERROR_INVALID_HANDLE;
-  const ptx::Function *kernel = module->module.getKernel(name);
-  if (!kernel)
-    return CUDA_ERROR_NOT_FOUND;
-  std::unique_ptr<LoadedFunction> &entry = module->functions[name];
-  if (!entry) {
-    unsigned bytes = module->module.getStaticShared(*kernel);
-    entry = std::make_unique<LoadedFunction>(
-        LoadedFunction{module, name, kernel, bytes, getDefaultShared(bytes)});
-  }
-  *function = entry.get();
-  return CUDA_SUCCESS;
+  *function = findFunction(*module, name, module->device);
+  return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+POSENC_CUDA cuModuleGetFunction(LoadedFunction **function, LoadedModule *module,
+                                const char *name) {
+  return getFunction(function, module, name, /*isLibrary=*/false);
 }
 POSENC_CUDA_SYMBOL(cuModuleGetFunction)
 
@@ -152,7 +177,8 @@ POSENC_CUDA cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size,
   if (!driver.modules.count(module))
     return CUDA_ERROR_INVALID_HANDLE;
   uint64_t bytes = 0;
-  uint64_t found = module->module.getVariable(name, driver.memory, &bytes);
+  uint64_t found =
+      module->module.getVariable(name, getCurrentDevice().memory, &bytes);
   if (address)
     *address = found;
   if (size)
@@ -171,6 +197,19 @@ static const RefusedLibrary *findRefused(const Driver &driver, void *handle) {
                                       : nullptr;
 }
 
+static bool isFunction(const Driver &driver, LoadedFunction *function) {
+  for (const LoadedModule *module : driver.modules)
+    for (const auto &entry : module->functions)
+      if (entry.second.get() == function)
+        return true;
+  return false;
+}
+
+// Returns the device on which a function runs in the current context.
+static Device &getDevice(const LoadedFunction &function) {
+  return function.device ? *function.device : getCurrentDevice();
+}
+
 // Libraries are implemented as modules, and kernels as functions. As those of
 // the real driver, they are loaded when a function is needed, so that only then
 // an image is refused. Here, other images are loaded at once.
@@ -179,6 +218,8 @@ POSENC_CUDA cuLibraryLoadData(void **library, const void *image, int *, void **,
   LOCK_DRIVER
   LoadedModule *module = nullptr;
   CUresult result = cuModuleLoadData(&module, image);
+  if (!result)
+    module->device = nullptr;
   *library = module;
   bool isRefused = result == CUDA_ERROR_INVALID_IMAGE ||
                    result == CUDA_ERROR_NO_BINARY_FOR_GPU ||
@@ -206,8 +247,9 @@ POSENC_CUDA cuLibraryGetKernel(void **kernel, void *library, const char *name) {
     return CUDA_SUCCESS;
   }
   LoadedFunction *function = nullptr;
-  CUresult result = cuModuleGetFunction(
-      &function, static_cast<LoadedModule *>(library), name);
+  CUresult result =
+      getFunction(&function, static_cast<LoadedModule *>(library), name,
+                  /*isLibrary=*/true);
   *kernel = function;
   return result;
 }
@@ -218,30 +260,40 @@ POSENC_CUDA cuKernelGetFunction(void **function, void *kernel) {
     return result;
   if (const RefusedLibrary *refused = findRefused(driver, kernel))
     return refused->error;
-  *function = kernel;
+  auto *found = static_cast<LoadedFunction *>(kernel);
+  if (!isFunction(driver, found) || found->device)
+    return CUDA_ERROR_INVALID_HANDLE;
+  *function = findFunction(*found->module, found->name, &getCurrentDevice());
   return CUDA_SUCCESS;
 }
 POSENC_CUDA_SYMBOL(cuKernelGetFunction)
 
-void Driver::forgetContext() {
-  for (LoadedModule *module : modules)
-    for (auto &[name, function] : module->functions)
-      function->maxDynamicShared = getDefaultShared(function->staticShared);
-}
-
-static bool isFunction(const Driver &driver, LoadedFunction *function) {
-  for (const LoadedModule *module : driver.modules)
-    for (const auto &entry : module->functions)
-      if (entry.second.get() == function)
-        return true;
-  return false;
+void Driver::forgetModules(Device &device) {
+  std::set<LoadedModule *> all = modules;
+  for (LoadedModule *module : all) {
+    if (module->device == &device) {
+      modules.erase(module);
+      delete module;
+      continue;
+    }
+    for (auto it = module->functions.begin(); it != module->functions.end();) {
+      LoadedFunction &function = *it->second;
+      (*function.maxDynamicShared)[device.ordinal] =
+          getDefaultShared(function.staticShared);
+      it = function.device == &device ? module->functions.erase(it)
+                                      : std::next(it);
+    }
+  }
 }
 
 POSENC_CUDA cuFuncGetAttribute(int *value, int attribute,
                                LoadedFunction *function) {
   LOCK_DRIVER
+  if (CUresult result = checkReady(driver))
+    return result;
   if (!isFunction(driver, function))
     return CUDA_ERROR_INVALID_HANDLE;
+  const Device &device = getDevice(*function);
   const auto &limit = function->kernel->maxThreads[0]
                           ? function->kernel->maxThreads
                           : function->kernel->requiredThreads;
@@ -263,10 +315,10 @@ POSENC_CUDA cuFuncGetAttribute(int *value, int attribute,
     break;
   case 5: // PTX version and binary version
   case 6:
-    *value = driver.capability;
+    *value = device.capability;
     break;
   case 8: // largest dynamic shared memory
-    *value = function->maxDynamicShared;
+    *value = (*function->maxDynamicShared)[device.ordinal];
     break;
   default:
     return CUDA_ERROR_INVALID_VALUE;
@@ -275,26 +327,39 @@ POSENC_CUDA cuFuncGetAttribute(int *value, int attribute,
 }
 POSENC_CUDA_SYMBOL(cuFuncGetAttribute)
 
+static CUresult setAttribute(LoadedFunction &function, int attribute, int value,
+                             const Device &device) {
+  if (attribute == 9) // preferred shared memory carveout
+    return CUDA_SUCCESS;
+  if (attribute != 8 || value < 0 ||
+      unsigned(value) + function.staticShared > device.getSharedLimit())
+    return CUDA_ERROR_INVALID_VALUE;
+  (*function.maxDynamicShared)[device.ordinal] = value;
+  return CUDA_SUCCESS;
+}
+
 POSENC_CUDA cuFuncSetAttribute(LoadedFunction *function, int attribute,
                                int value) {
   LOCK_DRIVER
   if (CUresult result = checkReady(driver))
     return result;
-  if (!isFunction(driver, function))
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (attribute == 9) // preferred shared memory carveout
-    return CUDA_SUCCESS;
-  if (attribute != 8 || value < 0 ||
-      unsigned(value) + function->staticShared > driver.getSharedLimit())
-    return CUDA_ERROR_INVALID_VALUE;
-  function->maxDynamicShared = value;
-  return CUDA_SUCCESS;
+  return isFunction(driver, function)
+             ? setAttribute(*function, attribute, value, getDevice(*function))
+             : CUDA_ERROR_INVALID_HANDLE;
 }
 POSENC_CUDA_SYMBOL(cuFuncSetAttribute)
+// As the real function, takes no functions of modules.
 POSENC_CUDA cuKernelSetAttribute(int attribute, int value,
                                  LoadedFunction *kernel, CUdevice device) {
-  return device != 0 ? CUDA_ERROR_INVALID_DEVICE
-                     : cuFuncSetAttribute(kernel, attribute, value);
+  LOCK_DRIVER
+  if (CUresult result = checkReady(driver))
+    return result;
+  const Device *found = driver.getDevice(device);
+  if (!found)
+    return CUDA_ERROR_INVALID_DEVICE;
+  return isFunction(driver, kernel) && !kernel->device
+             ? setAttribute(*kernel, attribute, value, *found)
+             : CUDA_ERROR_INVALID_HANDLE;
 }
 POSENC_CUDA_SYMBOL(cuKernelSetAttribute)
 
@@ -316,10 +381,13 @@ static CUresult getCode(ptx::FaultKind kind) {
 
 // Runs a kernel. As on a device, a faulting kernel does not fail its launch but
 // all later calls; only invalid launches fail here.
-static CUresult runKernel(LoadedFunction *function,
+static CUresult runKernel(LoadedFunction *function, Device &device,
                           const ptx::LaunchShape &shape,
                           ArrayRef<ptx::Argument> arguments) {
   Driver &driver = Driver::get();
+  // The module of a node of a graph may be gone.
+  if (!isFunction(driver, function))
+    return CUDA_ERROR_INVALID_HANDLE;
   if (!driver.skipped.empty() &&
       StringRef(function->name).contains(driver.skipped))
     return CUDA_SUCCESS;
@@ -329,11 +397,11 @@ static CUresult runKernel(LoadedFunction *function,
   ptx::RunOptions options;
   options.seed = driver.seed;
   options.ex2Ulps = driver.ex2Ulps;
-  options.sharedLimit = driver.getSharedLimit();
+  options.sharedLimit = device.getSharedLimit();
   CUresult result = CUDA_SUCCESS;
   ptx::Statistics statistics;
   handleAllErrors(function->module->module.launch(function->name, shape,
-                                                  arguments, driver.memory,
+                                                  arguments, device.memory,
                                                   options, &statistics),
                   [&](const ptx::Fault &fault) {
                     errs() << "fake CUDA: " << function->name << ": ";
@@ -353,7 +421,8 @@ static CUresult runKernel(LoadedFunction *function,
       Twine(statistics.sharedAccesses) + " in " +
       Twine(statistics.sharedPasses) + " trips " +
       Twine(statistics.roundTrips) + " copied " +
-      Twine(statistics.countThreads("cp.async.bulk.tensor")) + " boxes");
+      Twine(statistics.countThreads("cp.async.bulk.tensor")) + " boxes" +
+      device.getSuffix());
   return result;
 }
 
@@ -366,11 +435,15 @@ static CUresult launch(LoadedFunction *function, const ptx::LaunchShape &shape,
   LOCK_DRIVER
   if (CUresult result = checkReady(driver))
     return result;
-  if (!isFunction(driver, function))
+  // The function and the stream must be of the current context.
+  Device &device = getCurrentDevice();
+  Stream *found = findStream(driver, stream);
+  if (!isFunction(driver, function) || &getDevice(*function) != &device ||
+      !found || found->device != &device)
     return CUDA_ERROR_INVALID_HANDLE;
   if (extra || (!params && !function->kernel->params.empty()))
     return CUDA_ERROR_INVALID_VALUE;
-  if (shape.dynamicShared > function->maxDynamicShared)
+  if (shape.dynamicShared > (*function->maxDynamicShared)[device.ordinal])
     return CUDA_ERROR_INVALID_VALUE;
   std::vector<ptx::Argument> arguments;
   for (size_t i = 0; i < function->kernel->params.size(); ++i)
@@ -378,9 +451,11 @@ static CUresult launch(LoadedFunction *function, const ptx::LaunchShape &shape,
         ArrayRef<uint8_t>(static_cast<const uint8_t *>(params[i]),
                           function->kernel->params[i].size));
   driver.note("launch " + function->name + " " + describe(shape.grid) + " " +
-              describe(shape.block) + " " + Twine(shape.dynamicShared));
-  return submit(driver, stream,
-                [=] { return runKernel(function, shape, arguments); });
+              describe(shape.block) + " " + Twine(shape.dynamicShared) +
+              device.getSuffix());
+  return submit(driver, stream, [=, &device] {
+    return runKernel(function, device, shape, arguments);
+  });
 }
 
 POSENC_CUDA cuLaunchKernel(LoadedFunction *function, unsigned gridX,

@@ -47,7 +47,7 @@ CUresult checkUncaptured(Driver &driver) {
 // 1 and 2 are the handles of the legacy and the per-thread default stream.
 Stream *findStream(Driver &driver, void *handle) {
   if (reinterpret_cast<uintptr_t>(handle) <= 2)
-    return &driver.defaultStream;
+    return contexts.empty() ? nullptr : &getCurrentDevice().defaultStream;
   auto *stream = static_cast<Stream *>(handle);
   return driver.streams.count(stream) ? stream : nullptr;
 }
@@ -58,9 +58,10 @@ CUresult submit(Driver &driver, void *handle, Work work) {
   Stream *stream = findStream(driver, handle);
   if (!stream)
     return CUDA_ERROR_INVALID_HANDLE;
-  if (stream == &driver.defaultStream) {
+  if (stream == &stream->device->defaultStream) {
     for (Stream *other : driver.streams) {
-      if (!other->isCapturing || !other->isBlocking)
+      if (!other->isCapturing || !other->isBlocking ||
+          other->device != stream->device)
         continue;
       other->isInvalid = true;
       return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
@@ -89,7 +90,7 @@ POSENC_CUDA cuStreamCreate(Stream **stream, unsigned flags) {
     return result;
   if (flags > 1)
     return CUDA_ERROR_INVALID_VALUE;
-  *stream = new Stream;
+  *stream = new Stream{&getCurrentDevice()};
   (*stream)->isBlocking = flags == 0;
   driver.streams.insert(*stream);
   return CUDA_SUCCESS;
@@ -139,9 +140,10 @@ POSENC_CUDA_SYMBOL(cuStreamQuery)
 
 POSENC_CUDA cuStreamGetCtx(void *stream, Context **context) {
   LOCK_DRIVER
-  if (!findStream(driver, stream))
+  Stream *found = findStream(driver, stream);
+  if (!found)
     return CUDA_ERROR_INVALID_HANDLE;
-  *context = &driver.primary;
+  *context = &found->device->primary;
   return CUDA_SUCCESS;
 }
 POSENC_CUDA_SYMBOL(cuStreamGetCtx)
@@ -173,7 +175,7 @@ POSENC_CUDA cuStreamBeginCapture_v2(void *handle, int mode) {
   Stream *stream = findStream(driver, handle);
   if (!stream || mode < 0 || mode > 2)
     return CUDA_ERROR_INVALID_VALUE;
-  if (stream == &driver.defaultStream)
+  if (stream == &stream->device->defaultStream)
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (stream->isCapturing)
     return CUDA_ERROR_INVALID_VALUE;
@@ -237,6 +239,7 @@ POSENC_CUDA cuGraphInstantiateWithFlags(Graph **executable, Graph *graph,
   if (!driver.graphs.count(graph))
     return CUDA_ERROR_INVALID_VALUE;
   *executable = new Graph(*graph);
+  (*executable)->device = &getCurrentDevice();
   driver.executables.insert(*executable);
   return CUDA_SUCCESS;
 }
@@ -276,7 +279,7 @@ POSENC_CUDA cuEventCreate(Event **event, unsigned) {
   LOCK_DRIVER
   if (CUresult result = checkReady(driver))
     return result;
-  *event = new Event;
+  *event = new Event{&getCurrentDevice()};
   driver.events.insert(*event);
   return CUDA_SUCCESS;
 }
@@ -296,7 +299,7 @@ POSENC_CUDA cuEventRecord(Event *event, void *handle) {
   if (CUresult result = checkReady(driver))
     return result;
   Stream *stream = findStream(driver, handle);
-  if (!stream || !driver.events.count(event))
+  if (!stream || !driver.events.count(event) || event->device != stream->device)
     return CUDA_ERROR_INVALID_HANDLE;
   event->isRecorded = true;
   event->isCaptured = stream->isCapturing;

@@ -44,6 +44,21 @@ protected:
     EXPECT_EQ(call("cuModuleGetFunction", &function, module, "k"), 0);
     return function;
   }
+  // Loads a library and returns its kernel `k`, which runs on all devices.
+  void *loadKernel(const std::string &text) {
+    void *module = nullptr, *kernel = nullptr, *none = nullptr;
+    EXPECT_EQ(call("cuLibraryLoadData", &module, text.c_str(), none, none, 0u,
+                   none, none, 0u),
+              0);
+    EXPECT_EQ(call("cuLibraryGetKernel", &kernel, module, "k"), 0);
+    return kernel;
+  }
+  // Makes the primary context of a device current.
+  void use(int device) {
+    void *primary = nullptr;
+    EXPECT_EQ(call("cuDevicePrimaryCtxRetain", &primary, device), 0);
+    EXPECT_EQ(call("cuCtxSetCurrent", primary), 0);
+  }
   uint64_t allocate(size_t bytes) {
     uint64_t address = 0;
     EXPECT_EQ(call("cuMemAlloc_v2", &address, bytes), 0);
@@ -102,8 +117,8 @@ TEST_F(PtxFakeCuda, DeviceProperties) {
   int value = 0;
   char name[64];
   EXPECT_EQ(call("cuDeviceGetCount", &value), 0);
-  EXPECT_EQ(value, 1);
-  EXPECT_EQ(call("cuDeviceGet", &value, 1), 101);
+  EXPECT_EQ(value, 2);
+  EXPECT_EQ(call("cuDeviceGet", &value, 2), 101);
   EXPECT_EQ(call("cuDeviceGetName", name, 64, 0), 0);
   EXPECT_STREQ(name, "Posenc PTX interpreter");
   EXPECT_EQ(call("cuDeviceGetAttribute", &value, 75, 0), 0);
@@ -140,9 +155,10 @@ TEST_F(PtxFakeCuda, DeviceProperties) {
 TEST_F(PtxFakeCuda, DynamicSharedMemory) {
   constexpr unsigned kDefault = 48 << 10, kLimit = 227 << 10, kStatic = 64;
   enum { kMaxDynamicSharedBytes = 8 };
-  void *plain = load(makeModule("", ""));
-  void *mixed = load(makeModule("", ".shared .align 4 .b8 s[64];\n"
-                                    "mov.b64 %d0, s; st.shared.b32 [%d0], 0;"));
+  void *plain = loadKernel(makeModule("", ""));
+  void *mixed =
+      loadKernel(makeModule("", ".shared .align 4 .b8 s[64];\n"
+                                "mov.b64 %d0, s; st.shared.b32 [%d0], 0;"));
   for (auto [function, bytes] :
        {std::pair(plain, 0u), std::pair(mixed, kStatic)}) {
     auto permit = [&, function = function](unsigned bytes) {
@@ -158,7 +174,7 @@ TEST_F(PtxFakeCuda, DynamicSharedMemory) {
     EXPECT_EQ(launch(function, 1, nullptr, {}, kLimit - bytes + 1), 1);
   }
   EXPECT_EQ(
-      call("cuKernelSetAttribute", int{kMaxDynamicSharedBytes}, 1024, plain, 1),
+      call("cuKernelSetAttribute", int{kMaxDynamicSharedBytes}, 1024, plain, 2),
       101);
   EXPECT_EQ(call("cuKernelSetAttribute", int{kMaxDynamicSharedBytes}, 1024,
                  static_cast<void *>(this), 0),
@@ -375,6 +391,55 @@ TEST_F(PtxFakeCuda, CallsForbiddenDuringCapture) {
   EXPECT_EQ(call("cuStreamBeginCapture_v2", (void *)nullptr, 0), 900);
 }
 
+// Functions, streams and events belong to a device. Kernels of libraries run on
+// all of them, with attributes for each.
+TEST_F(PtxFakeCuda, SeveralDevices) {
+  void *function = load(makeAdd()), *kernel = loadKernel(makeAdd());
+  void *stream = nullptr, *event = nullptr, *onFirst = nullptr,
+       *onSecond = nullptr;
+  ASSERT_EQ(call("cuStreamCreate", &stream, 1u), 0);
+  ASSERT_EQ(call("cuEventCreate", &event, 0u), 0);
+  EXPECT_EQ(call("cuKernelGetFunction", &onFirst, kernel), 0);
+  uint64_t first = allocate(256);
+  use(1);
+  int device = 0;
+  EXPECT_EQ(call("cuCtxGetDevice", &device), 0);
+  EXPECT_EQ(device, 1);
+  uint64_t second = allocate(256);
+  EXPECT_EQ(call("cuPointerGetAttribute", (void *)&device, 9, first), 0);
+  EXPECT_EQ(device, 0);
+  EXPECT_EQ(call("cuPointerGetAttribute", (void *)&device, 9, second), 0);
+  EXPECT_EQ(device, 1);
+  EXPECT_EQ(call("cuKernelGetFunction", &onSecond, kernel), 0);
+  EXPECT_NE(onFirst, onSecond);
+  std::vector<uint32_t> host(64, 5);
+  uint32_t n = 3;
+  EXPECT_EQ(call("cuMemcpyHtoD_v2", second, (void *)host.data(), size_t(256)),
+            0);
+  EXPECT_EQ(launch(kernel, 64, nullptr, {&second, &n}), 0);
+  EXPECT_EQ(launch(onSecond, 64, nullptr, {&second, &n}), 0);
+  EXPECT_EQ(launch(onFirst, 64, nullptr, {&second, &n}), 400);
+  EXPECT_EQ(launch(function, 64, nullptr, {&second, &n}), 400);
+  EXPECT_EQ(launch(kernel, 64, stream, {&second, &n}), 400);
+  EXPECT_EQ(call("cuEventRecord", event, (void *)nullptr), 400);
+  EXPECT_EQ(call("cuEventRecord", event, stream), 0);
+  // Copies take addresses of all devices.
+  EXPECT_EQ(call("cuMemcpyDtoD_v2", first, second, size_t(256)), 0);
+  EXPECT_EQ(call("cuMemcpyDtoH_v2", (void *)host.data(), first, size_t(256)),
+            0);
+  EXPECT_EQ(host[63], 11u);
+  enum { kMaxDynamicSharedBytes = 8 };
+  auto permit = [&](void *handle, int index) {
+    return call("cuKernelSetAttribute", int{kMaxDynamicSharedBytes}, 64 << 10,
+                handle, index);
+  };
+  EXPECT_EQ(permit(kernel, 0), 0);
+  EXPECT_EQ(permit(onSecond, 1), 400);
+  EXPECT_EQ(launch(kernel, 64, nullptr, {&second, &n}, 64 << 10), 1);
+  EXPECT_EQ(permit(kernel, 1), 0);
+  EXPECT_EQ(launch(onSecond, 64, nullptr, {&second, &n}, 64 << 10), 0);
+}
+
 // Each of these tests runs in its own process, since a fault is sticky.
 using PtxFakeCudaDeathTest = PtxFakeCuda;
 
@@ -400,6 +465,67 @@ TEST_F(PtxFakeCudaDeathTest, FaultsAreSticky) {
               "bytes .*byte 128 of 'device memory', which has 128");
 }
 
+// The memory of another device is out of bounds.
+TEST_F(PtxFakeCudaDeathTest, MemoryOfAnotherDevice) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto fail = [&] {
+    void *kernel = loadKernel(makeAdd());
+    uint64_t first = allocate(256);
+    uint32_t n = 1;
+    call("cuMemsetD8_v2", first, (unsigned char)0, size_t(256));
+    use(1);
+    bool isGood = launch(kernel, 64, nullptr, {&first, &n}) == 0 &&
+                  call("cuCtxSynchronize") == 700;
+    _exit(isGood ? 7 : 8);
+  };
+  EXPECT_EXIT(fail(), testing::ExitedWithCode(7), "no buffer");
+}
+
+// The last release of a context destroys what belongs to it. A library stays,
+// but its kernels forget their attributes.
+TEST_F(PtxFakeCudaDeathTest, LastRelease) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  enum { kMaxDynamicSharedBytes = 8 };
+  auto release = [&] {
+    void *function = load(makeAdd()), *kernel = loadKernel(makeAdd());
+    void *other = nullptr, *stream = nullptr, *event = nullptr;
+    uint64_t device = allocate(256);
+    uint32_t n = 1;
+    EXPECT_EQ(call("cuKernelGetFunction", &other, kernel), 0);
+    EXPECT_EQ(call("cuStreamCreate", &stream, 1u), 0);
+    EXPECT_EQ(call("cuEventCreate", &event, 0u), 0);
+    auto prepare = [&] {
+      EXPECT_EQ(call("cuMemsetD8_v2", device, (unsigned char)0, size_t(256)),
+                0);
+      EXPECT_EQ(launch(kernel, 64, nullptr, {&device, &n}), 0);
+    };
+    prepare();
+    EXPECT_EQ(call("cuKernelSetAttribute", int{kMaxDynamicSharedBytes},
+                   64 << 10, kernel, 0),
+              0);
+    EXPECT_EQ(launch(kernel, 64, nullptr, {&device, &n}, 64 << 10), 0);
+    // The second release of two retains.
+    use(0);
+    EXPECT_EQ(call("cuDevicePrimaryCtxRelease_v2", 0), 0);
+    EXPECT_EQ(launch(function, 64, stream, {&device, &n}), 0);
+    EXPECT_EQ(call("cuDevicePrimaryCtxRelease_v2", 0), 0);
+    EXPECT_EQ(call("cuDevicePrimaryCtxRelease_v2", 0), 201);
+    EXPECT_EQ(launch(kernel, 64, nullptr, {&device, &n}), 709);
+    EXPECT_EQ(call("cuCtxSetCurrent", context), 201);
+    use(0);
+    EXPECT_EQ(call("cuMemFree_v2", device), 1);
+    EXPECT_EQ(call("cuStreamSynchronize", stream), 400);
+    EXPECT_EQ(call("cuEventDestroy_v2", event), 400);
+    device = allocate(256);
+    prepare();
+    EXPECT_EQ(launch(kernel, 64, nullptr, {&device, &n}, 64 << 10), 1);
+    for (void *handle : {function, other})
+      EXPECT_EQ(launch(handle, 64, nullptr, {&device, &n}), 400);
+    _exit(HasFailure() ? 8 : 7);
+  };
+  EXPECT_EXIT(release(), testing::ExitedWithCode(7), "");
+}
+
 TEST_F(PtxFakeCudaDeathTest, ReadsOfUninitializedMemory) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto fail = [&] {
@@ -423,8 +549,9 @@ TEST_F(PtxFakeCudaDeathTest, SharedMemoryLimits) {
     setenv("POSENC_FAKE_CUDA_SM", capability, 1);
     auto check = [&, kilobytes = kilobytes] {
       enum { kMaxDynamicSharedBytes = 8, kOptInSharedMemory = 97 };
-      void *function = load(".version 8.6\n.target sm_75\n.address_size 64\n"
-                            ".entry k()\n{\nret;\n}\n");
+      void *function =
+          loadKernel(".version 8.6\n.target sm_75\n.address_size 64\n"
+                     ".entry k()\n{\nret;\n}\n");
       auto permit = [&](int bytes) {
         return call("cuKernelSetAttribute", int{kMaxDynamicSharedBytes}, bytes,
                     function, 0);
@@ -445,7 +572,7 @@ TEST_F(PtxFakeCudaDeathTest, SharedMemoryLimits) {
 TEST_F(PtxFakeCudaDeathTest, ComputeCapability) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   // The child process starts again with this environment.
-  setenv("POSENC_FAKE_CUDA_SM", "80", 1);
+  setenv("POSENC_FAKE_CUDA_SM", "80,75", 1);
   auto check = [&] {
     auto loadFor = [&](const std::string &target) {
       std::string text = ".version 8.6\n.target " + target +
@@ -455,9 +582,14 @@ TEST_F(PtxFakeCudaDeathTest, ComputeCapability) {
     };
     bool isGood = loadFor("sm_90") == 218 && loadFor("sm_80") == 0 &&
                   loadFor("sm_75") == 0;
+    use(1);
+    int major = 0;
+    isGood &= loadFor("sm_80") == 218 && loadFor("sm_75") == 0 &&
+              call("cuDeviceGetAttribute", &major, 75, 1) == 0 && major == 7;
     _exit(isGood ? 7 : 8);
   };
   EXPECT_EXIT(check(), testing::ExitedWithCode(7),
-              "PTX for sm_90 does not run on sm_80");
+              "PTX for sm_90 does not run on sm_80(.|\n)*"
+              "PTX for sm_80 does not run on sm_75");
   unsetenv("POSENC_FAKE_CUDA_SM");
 }

@@ -13,7 +13,9 @@
 
 #include <mpfr.h>
 
+#include <cstring>
 #include <random>
+#include <set>
 
 using namespace posenc;
 using namespace posenc::test;
@@ -282,6 +284,42 @@ TEST(PtxFloat, Approximations) {
   expect("rsqrt.approx.ftz.f32", "0f40800000", 0x3f000000);
   expect("ex2.approx.ftz.f32", "0fFF800000", 0);
   expect("ex2.approx.ftz.f32", "0f7FC00000", 0x7fffffff);
+}
+
+// An option perturbs ex2 by at most that many units in the last place, by a
+// number that depends on the operand alone. Exact powers stay exact.
+TEST(PtxFloat, PerturbedPowersOfTwo) {
+  ptx::ParseOptions parsing;
+  parsing.allowApproximate = true;
+  Kernel kernel(
+      makeModule(".param .u64 out",
+                 "ld.param.b64 %d0, [out]; mov.u32 %r0, %tid.x;\n"
+                 "mul.wide.u32 %d1, %r0, 4; add.s64 %d1, %d0, %d1;\n"
+                 "ld.global.b32 %r1, [%d1]; ex2.approx.ftz.f32 %r2, %r1;\n"
+                 "st.global.b32 [%d1], %r2;\n"),
+      parsing);
+  kernel.shape.block = {1024, 1, 1};
+  auto run = [&](uint32_t ulps) {
+    std::vector<float> values(1024);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = -0.125f * float(i);
+    uint64_t address = kernel.memory.add(values, ptx::Access::ReadWrite);
+    kernel.options.ex2Ulps = ulps;
+    kernel.run({address});
+    kernel.memory.free(address);
+    std::vector<int32_t> bits(values.size());
+    std::memcpy(bits.data(), values.data(), 4 * values.size());
+    return bits;
+  };
+  std::vector<int32_t> exact = run(0), once = run(2), again = run(2);
+  EXPECT_EQ(once, again);
+  std::set<int32_t> errors;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    errors.insert(once[i] - exact[i]);
+    if (i % 8 == 0)
+      EXPECT_EQ(once[i], exact[i]) << i;
+  }
+  EXPECT_EQ(errors, (std::set<int32_t>{-2, -1, 0, 1, 2}));
 }
 
 TEST(PtxFloat, RefusesApproximations) {

@@ -129,6 +129,24 @@ TEST(PtxMBarrier, States) {
                    makeWait("0")));
 }
 
+// A random schedule lets try_wait fail in some lanes of a warp only, so that a
+// branch on its result must not claim to be uniform.
+TEST(PtxMBarrier, LanesDisagree) {
+  std::string wait = makeWait("0"), uniform = wait;
+  uniform.replace(uniform.find("bra"), 3, "bra.uni");
+  for (uint32_t seed : {0, 1, 2, 3}) {
+    Kernel kernel(makeModule("", split(arrive, uniform)));
+    kernel.shape.block = {64, 1, 1};
+    kernel.options.seed = seed;
+    if (seed)
+      kernel.expectFault(ptx::FaultKind::Undefined, {},
+                         {"the lanes disagree on a branch with .uni"});
+    else
+      kernel.run({});
+  }
+  expectNone(split(arrive, wait));
+}
+
 TEST(PtxMBarrier, Deadlocks) {
   expectFault(split("", makeWait("0")), ptx::FaultKind::Barrier,
               {"deadlock: warp 1 polls mbarrier.try_wait.parity.shared.b64 at "
