@@ -8,8 +8,13 @@
 
 #include "posenc/Codegen/Passes.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCSPLITEMPTYTENSORSPASS
@@ -21,14 +26,94 @@ using namespace mlir;
 /// Up to this number of uses, the analysis of one buffer takes little time.
 static constexpr unsigned kMaxUses = 32;
 
-/// Gives each kMaxUses uses an empty tensor of their own.
-static void split(tensor::EmptyOp empty) {
+namespace {
+/// The tensors of a function that have no elements yet, or only scalars that an
+/// operation repeats, such as the zeros that the sums of products start from.
+/// Making such a tensor again costs no more than the copy of it that
+/// bufferization inserts for each operation that writes to it.
+class FilledTensors {
+public:
+  /// Adds the results of the function's operations.
+  void add(Operation *function);
+  /// Gives each kMaxUses uses of a tensor a tensor of their own.
+  void split() const;
+
+private:
+  bool contains(Value value) const;
+  bool fills(Operation *op) const;
+  bool fillsSlices(scf::ForallOp loop) const;
+
+  llvm::DenseSet<Value> tensors;
+  /// Producers come before their users.
+  SmallVector<Operation *> producers;
+};
+} // namespace
+
+/// Whether the value is a scalar, or a vector that repeats a constant.
+static bool isScalar(Value value) {
+  return value.getType().isIntOrIndexOrFloat() ||
+         (isa<VectorType>(value.getType()) &&
+          matchPattern(value, m_Constant()));
+}
+
+bool FilledTensors::contains(Value value) const {
+  return isScalar(value) || tensors.contains(value);
+}
+
+/// Whether all iterations write scalars to their slices.
+bool FilledTensors::fillsSlices(scf::ForallOp loop) const {
+  for (Operation &op : *loop.getBody()) {
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
+        slice &&
+        llvm::is_contained(loop.getRegionIterArgs(), slice.getSource()))
+      continue;
+    if (isa<linalg::FillOp, vector::TransferWriteOp>(op)) {
+      if (llvm::all_of(op.getOperands(), [&](Value operand) {
+            Operation *slice = operand.getDefiningOp();
+            return isScalar(operand) ||
+                   (slice && slice->getBlock() == loop.getBody());
+          }))
+        continue;
+      return false;
+    }
+    if (!isa<scf::InParallelOp>(op) &&
+        !(isMemoryEffectFree(&op) && llvm::all_of(op.getResults(), isScalar)))
+      return false;
+  }
+  return true;
+}
+
+bool FilledTensors::fills(Operation *op) const {
+  if (isa<tensor::EmptyOp>(op))
+    return true;
+  if (!llvm::all_of(op->getOperands(),
+                    [&](Value operand) { return contains(operand); }))
+    return false;
+  if (auto loop = dyn_cast<scf::ForallOp>(op))
+    return loop->getNumResults() == 1 && fillsSlices(loop);
+  return op->getNumResults() == 1 &&
+         isa<linalg::FillOp, vector::TransferWriteOp, tensor::InsertSliceOp>(
+             op);
+}
+
+void FilledTensors::add(Operation *function) {
+  function->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (!fills(op))
+      return;
+    tensors.insert(op->getResult(0));
+    producers.push_back(op);
+  });
+}
+
+/// Gives each kMaxUses uses of the result an operation of their own.
+static void splitUses(Operation *producer) {
   llvm::DenseMap<Operation *, SmallVector<OpOperand *, 1>> uses;
   SmallVector<Operation *> users;
   unsigned count = 0;
-  for (OpOperand &use : empty->getUses()) {
-    // Ancestors are in the block of the empty tensor, so they have an order.
-    Operation *user = empty->getBlock()->findAncestorOpInBlock(*use.getOwner());
+  for (OpOperand &use : producer->getUses()) {
+    // Ancestors are in the producer's block, so they have an order.
+    Operation *user =
+        producer->getBlock()->findAncestorOpInBlock(*use.getOwner());
     if (!user)
       return;
     SmallVector<OpOperand *, 1> &ofUser = uses[user];
@@ -41,13 +126,17 @@ static void split(tensor::EmptyOp empty) {
     return;
   llvm::sort(users,
              [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  OpBuilder builder(empty);
-  Operation *last = empty;
+  OpBuilder builder(producer);
+  Operation *last = producer;
   unsigned numUses = 0;
   for (Operation *user : users) {
     if (numUses >= kMaxUses) {
-      builder.setInsertionPointAfter(last);
-      last = builder.clone(*empty);
+      // A tensor with elements takes memory from where they are written.
+      if (isa<tensor::EmptyOp>(producer))
+        builder.setInsertionPointAfter(last);
+      else
+        builder.setInsertionPoint(user);
+      last = builder.clone(*producer);
       numUses = 0;
     }
     numUses += uses[user].size();
@@ -56,17 +145,21 @@ static void split(tensor::EmptyOp empty) {
   }
 }
 
+void FilledTensors::split() const {
+  // Splitting a user adds uses of its operands.
+  for (Operation *producer : llvm::reverse(producers))
+    splitUses(producer);
+}
+
 namespace {
 struct SplitEmptyTensors final
     : mlir::posenc::impl::PosencSplitEmptyTensorsPassBase<SplitEmptyTensors> {
   using Base::Base;
 
   void runOnOperation() override {
-    SmallVector<tensor::EmptyOp> tensors;
-    getOperation().walk(
-        [&](tensor::EmptyOp empty) { tensors.push_back(empty); });
-    for (tensor::EmptyOp empty : tensors)
-      split(empty);
+    FilledTensors tensors;
+    tensors.add(getOperation());
+    tensors.split();
   }
 };
 } // namespace

@@ -43,5 +43,71 @@ func.func @few(%n: index, %f: f32) {
   return
 }
 
+// Zeros are written again, behind the operations that use the first ones. The
+// operation in the loop has a tensor in the block of the loop.
+// CHECK-LABEL: func.func @zeros
+// CHECK-SAME: (%[[N:.*]]: index, %[[X:.*]]: tensor<?xf32>)
+// CHECK: %[[EMPTY:.*]] = tensor.empty(%[[N]])
+// CHECK: %[[FIRST:.*]] = linalg.fill {{.*}} outs(%[[EMPTY]]
+// CHECK-NEXT: call @use(%[[FIRST]], %[[FIRST]]
+// CHECK-NEXT: %[[SECOND:.*]] = linalg.fill {{.*}} outs(%[[EMPTY]]
+// CHECK-NEXT: scf.for {{.*}} iter_args(%{{.*}} = %[[SECOND]])
+// CHECK-NEXT: linalg.add {{.*}} outs(%[[SECOND]]
+func.func @zeros(%n: index, %x: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 0.0 : f32
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %z = linalg.fill ins(%f : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  call @use(%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z)
+    : (tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) -> ()
+  %1 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %z) -> tensor<?xf32> {
+    %2 = linalg.add ins(%a, %x : tensor<?xf32>, tensor<?xf32>) outs(%z : tensor<?xf32>) -> tensor<?xf32>
+    scf.yield %2 : tensor<?xf32>
+  }
+  return %1 : tensor<?xf32>
+}
+
+// A loop whose iterations write zeros is repeated with its body.
+// CHECK-LABEL: func.func @loop
+// CHECK-COUNT-2: vector.transfer_write
+// CHECK: return
+func.func @loop() {
+  %c0 = arith.constant 0 : index
+  %v = arith.constant dense<0.0> : vector<8xf32>
+  %e = tensor.empty() : tensor<64xf32>
+  %l = scf.forall (%i) = (0) to (64) step (8) shared_outs(%s = %e) -> (tensor<64xf32>) {
+    %p = tensor.extract_slice %s[%i] [8] [1] : tensor<64xf32> to tensor<8xf32>
+    %w = vector.transfer_write %v, %p[%c0] {in_bounds = [true]} : vector<8xf32>, tensor<8xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %w into %s[%i] [8] [1] : tensor<8xf32> into tensor<64xf32>
+    }
+  }
+  %z = tensor.cast %l : tensor<64xf32> to tensor<?xf32>
+  call @use(%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z)
+    : (tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) -> ()
+    %r0 = tensor.extract %l[%c0] : tensor<64xf32>  %r1 = tensor.extract %l[%c0] : tensor<64xf32>  %r2 = tensor.extract %l[%c0] : tensor<64xf32>  %r3 = tensor.extract %l[%c0] : tensor<64xf32>  %r4 = tensor.extract %l[%c0] : tensor<64xf32>  %r5 = tensor.extract %l[%c0] : tensor<64xf32>  %r6 = tensor.extract %l[%c0] : tensor<64xf32>  %r7 = tensor.extract %l[%c0] : tensor<64xf32>
+    %r8 = tensor.extract %l[%c0] : tensor<64xf32>  %r9 = tensor.extract %l[%c0] : tensor<64xf32>  %r10 = tensor.extract %l[%c0] : tensor<64xf32>  %r11 = tensor.extract %l[%c0] : tensor<64xf32>  %r12 = tensor.extract %l[%c0] : tensor<64xf32>  %r13 = tensor.extract %l[%c0] : tensor<64xf32>  %r14 = tensor.extract %l[%c0] : tensor<64xf32>  %r15 = tensor.extract %l[%c0] : tensor<64xf32>
+    %r16 = tensor.extract %l[%c0] : tensor<64xf32>  %r17 = tensor.extract %l[%c0] : tensor<64xf32>  %r18 = tensor.extract %l[%c0] : tensor<64xf32>  %r19 = tensor.extract %l[%c0] : tensor<64xf32>  %r20 = tensor.extract %l[%c0] : tensor<64xf32>  %r21 = tensor.extract %l[%c0] : tensor<64xf32>  %r22 = tensor.extract %l[%c0] : tensor<64xf32>  %r23 = tensor.extract %l[%c0] : tensor<64xf32>
+    %r24 = tensor.extract %l[%c0] : tensor<64xf32>  %r25 = tensor.extract %l[%c0] : tensor<64xf32>  %r26 = tensor.extract %l[%c0] : tensor<64xf32>  %r27 = tensor.extract %l[%c0] : tensor<64xf32>  %r28 = tensor.extract %l[%c0] : tensor<64xf32>  %r29 = tensor.extract %l[%c0] : tensor<64xf32>  %r30 = tensor.extract %l[%c0] : tensor<64xf32>  %r31 = tensor.extract %l[%c0] : tensor<64xf32>
+  call @use(%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z)
+    : (tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) -> ()
+  return
+}
+
+// What comes from an argument is not computed again.
+// CHECK-LABEL: func.func @computed
+// CHECK-COUNT-1: linalg.add
+// CHECK-NOT: linalg.add
+// CHECK: return
+func.func @computed(%x: tensor<?xf32>, %e: tensor<?xf32>) {
+  %z = linalg.add ins(%x, %x : tensor<?xf32>, tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  call @use(%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z)
+    : (tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) -> ()
+  call @use(%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z)
+    : (tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) -> ()
+  return
+}
+
 func.func private @use(
   tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>)

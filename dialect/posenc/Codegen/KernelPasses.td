@@ -393,11 +393,14 @@ def PosencSplitEmptyTensorsPass
   let summary = "Split empty tensors that many operations write to";
   let description = [{
     Input: functions on tensors, after CSE, which makes one `tensor.empty` of all
-    with equal sizes. Output: of an empty tensor with more than 32 uses, one for
-    each 32 uses, in the order of the operations. The analysis of bufferization
-    compares all uses of one buffer with each other, so its time grows with the
-    third power of their number. Left alone: empty tensors with fewer uses, whose
-    buffers are reused as before.
+    with equal sizes, and one tensor of all equal zeros. Output: of an empty tensor
+    with more than 32 uses, one for each 32 uses, in the order of the operations; and
+    the same of a tensor that only repeats scalars (`linalg.fill`, constant vectors
+    that are written, `scf.forall` of these), which is written again before the
+    operations that use it. The analysis of bufferization compares all uses of one
+    buffer with each other, so its time grows with the third power of their number.
+    Left alone: tensors with fewer uses, whose buffers are reused as before, and those
+    whose elements are computed.
 
     ```
     %0 = tensor.empty() : tensor<4x8xf32>   // 33 operations write to it

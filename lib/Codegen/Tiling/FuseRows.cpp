@@ -46,6 +46,9 @@ using namespace mlir::posenc;
 static constexpr int64_t kMaxElements = 8192;
 /// Number of iterations that suffices for any number of threads.
 static constexpr int64_t kEnoughRows = 64;
+/// Maximum number of scalar operations of an iteration. The loop's body is one
+/// block for LLVM, whose time grows faster than the number of instructions.
+static constexpr size_t kMaxRowOperations = 256;
 
 namespace {
 /// An operation of the fusion. `rows` maps each of its loops to the row loop of
@@ -79,6 +82,7 @@ private:
                    llvm::SmallBitVector &missing);
   bool addProducer(const Member &consumer, OpOperand &operand,
                    llvm::SmallBitVector &missing);
+  bool hasFewOperations(Operation *producer);
   bool hasFewElements(const Member &producer);
   bool keepsInPlaceInput(const Member &producer, OpOperand &input);
   bool isUsedOutside(Operation *producer);
@@ -88,6 +92,8 @@ private:
   DestinationStyleOpInterface root;
   /// Consumers come before producers; the root is first.
   SmallVector<Member> members;
+  /// The scalar operations of all members.
+  size_t numOperations = 0;
   /// Producers whose users read different rows.
   llvm::SmallPtrSet<Operation *, 4> rejected;
 };
@@ -167,6 +173,22 @@ static SmallVector<int64_t> getLoopRanges(DestinationStyleOpInterface op) {
     if (loop >= 0)
       ranges[loop] = type.getDimSize(dim);
   return ranges;
+}
+
+/// Returns the number of scalar operations for one element of the result.
+static size_t countRowOperations(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp ? linalgOp.getBlock()->getOperations().size() : 1;
+}
+
+/// Whether an iteration that computes the producer as well has at most
+/// kMaxRowOperations. Counts those of the producer if so.
+bool RowFusion::hasFewOperations(Operation *producer) {
+  size_t sum = numOperations + countRowOperations(producer);
+  if (sum > kMaxRowOperations)
+    return false;
+  numOperations = sum;
+  return true;
 }
 
 /// Whether one iteration's slice of the result has at most kMaxElements.
@@ -253,7 +275,8 @@ bool RowFusion::addProducer(const Member &consumer, OpOperand &operand,
                           [&](OpOperand &input) {
                             return keepsInPlaceInput(producer, input);
                           }) &&
-             (hasFewElements(producer) || writesOver(consumer, operand))) {
+             (hasFewElements(producer) || writesOver(consumer, operand)) &&
+             hasFewOperations(producer.op)) {
     members.push_back(std::move(producer));
   }
   return false;
@@ -316,6 +339,7 @@ bool RowFusion::findMembers(const llvm::SmallBitVector &rows,
     isMissing = false;
     missing.reset();
     members.assign(1, {root, own});
+    numOperations = countRowOperations(root);
     for (unsigned i = 0; i < members.size(); ++i) {
       Member member = members[i];
       for (OpOperand &operand : member.op->getOpOperands())

@@ -19,7 +19,18 @@
 | names      | n inputs and n outputs with long names                               |
 | constants  | n tensors that are added, with values of their own                   |
 | sizes      | n reshapes of a tensor with a dynamic size                           |
+| inputs     | the sum of n inputs                                                  |
+| dense      | a chain of n products, each with a matrix of its own                 |
+| fan        | n products of one tensor, each with a matrix of its own, and their sum |
+| transposes | a chain of n transpositions between elementwise nodes                |
+| slices     | n slices of one tensor, and one concatenation of all                 |
+| concats    | a chain of n halves that change places: two slices, a concatenation  |
+| gathers    | a chain of n lookups in a table of a tensor, with indices            |
+| rotations  | a chain of n rotary embeddings with their own angles                 |
+| norms      | a chain of n norms with weights                                      |
 | stablehlo  | a chain of n elementwise operations as StableHLO                     |
+| dots       | a chain of n products with constants as StableHLO                    |
+| shapes     | a chain of n reshapes, transpositions, slices and concatenations as StableHLO |
 | linalg     | a chain of n elementwise operations as linalg                        |
 """
 
@@ -189,6 +200,118 @@ def sizes(path, n):
     return 2 * n
 
 
+def inputs(path, n):
+    nodes = [node("Add", [f"v{i}" if i else "x0", f"x{i + 1}"], [f"v{i + 1}"])
+             for i in range(n)]
+    save(path, model(nodes, {f"x{i}": ("f32", [4, 8]) for i in range(n + 1)}, [f"v{n}"]))
+    return n
+
+
+def dense(path, n):
+    nodes = [node("MatMul", [f"v{i}", f"w{i}"], [f"v{i + 1}"]) for i in range(n)]
+    save(path, model(nodes, {"v0": ("f32", [4, 8])}, [f"v{n}"],
+                     [weight(f"w{i}", 8, 8) for i in range(n)]))
+    return n
+
+
+def fan(path, n):
+    nodes = [node("MatMul", ["x", f"w{i}"], [f"p{i}"]) for i in range(n)]
+    nodes += [node("Add", [f"s{i}" if i else "p0", f"p{i + 1}"], [f"s{i + 1}"])
+              for i in range(n - 1)]
+    save(path, model(nodes, {"x": ("f32", [4, 8])}, [f"s{n - 1}" if n > 1 else "p0"],
+                     [weight(f"w{i}", 8, 8) for i in range(n)]))
+    return len(nodes)
+
+
+def transposes(path, n):
+    nodes = []
+    for i in range(n):
+        nodes += [node("Transpose", [f"v{i}"], [f"t{i}"], perm=[1, 0]),
+                  node(ELEMENTWISE[i % 4], [f"t{i}"], [f"v{i + 1}"])]
+    save(path, model(nodes, {"v0": ("f32", [4, 8])}, [f"v{n}"]))
+    return len(nodes)
+
+
+def slices(path, n):
+    constants = [integers(f"i{i}", i) for i in range(n + 1)]
+    nodes = [node("Slice", ["x", f"i{i}", f"i{i + 1}", "i0"], [f"v{i}"])
+             for i in range(n)]
+    nodes.append(node("Concat", [f"v{i}" for i in reversed(range(n))], ["y"], axis=0))
+    save(path, model(nodes, {"x": ("f32", [n, 8])}, ["y"], constants))
+    return len(nodes)
+
+
+def concats(path, n):
+    constants = [integers(f"i{i}", i) for i in (0, 1, 4, 8)]
+    nodes = []
+    for i in range(n):
+        nodes += [node("Slice", [f"v{i}", "i0", "i4", "i1"], [f"low{i}"]),
+                  node("Slice", [f"v{i}", "i4", "i8", "i1"], [f"high{i}"]),
+                  node("Concat", [f"high{i}", f"low{i}"], [f"v{i + 1}"], axis=1)]
+    save(path, model(nodes, {"v0": ("f32", [4, 8])}, [f"v{n}"], constants))
+    return len(nodes)
+
+
+def gathers(path, n):
+    nodes = [node("Gather", [f"v{i}", "ids"], [f"v{i + 1}"]) for i in range(n)]
+    save(path, model(nodes, {"v0": ("f32", [4, 8]), "ids": ("i64", [4])}, [f"v{n}"]))
+    return n
+
+
+def rotations(path, n):
+    constants = [integers(f"i{i}", i) for i in (0, 1, 4, 8)]
+    nodes = []
+    for i in range(n):
+        nodes += [node("Slice", [f"v{i}", "i0", "i4", "i1"], [f"low{i}"]),
+                  node("Slice", [f"v{i}", "i4", "i8", "i1"], [f"high{i}"]),
+                  node("Neg", [f"high{i}"], [f"neg{i}"]),
+                  node("Concat", [f"neg{i}", f"low{i}"], [f"turned{i}"], axis=1),
+                  node("Mul", [f"v{i}", "cos"], [f"c{i}"]),
+                  node("Mul", [f"turned{i}", "sin"], [f"s{i}"]),
+                  node("Add", [f"c{i}", f"s{i}"], [f"v{i + 1}"])]
+    kinds = {name: ("f32", [4, 8]) for name in ("v0", "cos", "sin")}
+    save(path, model(nodes, kinds, [f"v{n}"], constants))
+    return len(nodes)
+
+
+def norms(path, n):
+    nodes = [node("LayerNormalization", [f"v{i}", f"w{i}"], [f"v{i + 1}"])
+             for i in range(n)]
+    save(path, model(nodes, {"v0": ("f32", [4, 8])}, [f"v{n}"],
+                     [weight(f"w{i}", 8) for i in range(n)]))
+    return n
+
+
+def dots(path, n):
+    text = "func.func @main(%v0: tensor<4x8xf32>) -> tensor<4x8xf32> {\n"
+    for i in range(n):
+        numbers = ", ".join(f"{i % 97 + j}.5" for j in range(8))
+        rows = ", ".join([f"[{numbers}]"] * 8)
+        text += (f"  %w{i} = stablehlo.constant dense<[{rows}]> : tensor<8x8xf32>\n"
+                 f"  %v{i + 1} = stablehlo.dot_general %v{i}, %w{i}, "
+                 "contracting_dims = [1] x [0] : "
+                 "(tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>\n")
+    save(path, text + f"  return %v{n} : tensor<4x8xf32>\n}}\n")
+    return 2 * n
+
+
+def shapes(path, n):
+    text = "func.func @main(%v0: tensor<4x8xf32>) -> tensor<4x8xf32> {\n"
+    for i in range(n):
+        text += (
+            f"  %r{i} = stablehlo.reshape %v{i} : (tensor<4x8xf32>) -> tensor<8x4xf32>\n"
+            f"  %t{i} = stablehlo.transpose %r{i}, dims = [1, 0] : "
+            "(tensor<8x4xf32>) -> tensor<4x8xf32>\n"
+            f"  %l{i} = stablehlo.slice %t{i} [0:4, 0:4] : "
+            "(tensor<4x8xf32>) -> tensor<4x4xf32>\n"
+            f"  %h{i} = stablehlo.slice %t{i} [0:4, 4:8] : "
+            "(tensor<4x8xf32>) -> tensor<4x4xf32>\n"
+            f"  %v{i + 1} = stablehlo.concatenate %h{i}, %l{i}, dim = 1 : "
+            "(tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x8xf32>\n")
+    save(path, text + f"  return %v{n} : tensor<4x8xf32>\n}}\n")
+    return 5 * n
+
+
 def stablehlo(path, n):
     kind = "tensor<4x8xf32>"
     text = f"func.func @main(%v0: {kind}) -> {kind} {{\n"
@@ -212,9 +335,10 @@ def linalg(path, n):
 
 
 GRAPHS = {function.__name__: function for function in
-          (relu, branches, matmul, attention, layers, names, constants, sizes, stablehlo,
-           linalg)}
-SUFFIXES = {"stablehlo": ".mlir", "linalg": ".mlir"}
+          (relu, branches, matmul, attention, layers, names, constants, sizes, inputs, dense,
+           fan, transposes, slices, concats, gathers, rotations, norms, stablehlo, dots,
+           shapes, linalg)}
+SUFFIXES = dict.fromkeys(("stablehlo", "dots", "shapes", "linalg"), ".mlir")
 
 
 def write(folder, kind, n):
