@@ -10,11 +10,14 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/KernelConfig.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::posenc {
@@ -148,6 +151,83 @@ static void orderConstants(ModuleOp module) {
   }
 }
 
+/// Replaces collapsed tensors that have no elements by empty ones where a
+/// dimension of size 0 is merged with dynamic ones: the size of the result is
+/// dynamic, but that of a collapsed buffer would be 0.
+static void replaceEmptyReshapes(ModuleOp module) {
+  SmallVector<tensor::CollapseShapeOp> reshapes;
+  module.walk([&](tensor::CollapseShapeOp op) {
+    ArrayRef<int64_t> sizes = op.getSrcType().getShape();
+    if (llvm::any_of(llvm::zip_equal(op.getReassociationIndices(),
+                                     op.getResultType().getShape()),
+                     [&](auto pair) {
+                       const auto &[group, size] = pair;
+                       return ShapedType::isDynamic(size) &&
+                              llvm::any_of(group, [&](int64_t dim) {
+                                return sizes[dim] == 0;
+                              });
+                     }))
+      reshapes.push_back(op);
+  });
+  for (tensor::CollapseShapeOp op : reshapes) {
+    OpBuilder builder(op);
+    SmallVector<Value> dynamic;
+    for (auto [group, size] : llvm::zip_equal(op.getReassociationIndices(),
+                                              op.getResultType().getShape())) {
+      if (!ShapedType::isDynamic(size))
+        continue;
+      Value product;
+      for (int64_t dim : group) {
+        Value next =
+            tensor::DimOp::create(builder, op.getLoc(), op.getSrc(), dim);
+        product =
+            product ? arith::MulIOp::create(builder, op.getLoc(), product, next)
+                          .getResult()
+                    : next;
+      }
+      dynamic.push_back(product);
+    }
+    op.replaceAllUsesWith(tensor::EmptyOp::create(builder, op.getLoc(),
+                                                  op.getResultType(), dynamic)
+                              .getResult());
+    op.erase();
+  }
+}
+
+/// Replaces views that drop dimensions of size 1 by views of all dimensions,
+/// which are collapsed, where memref.subview takes the wrong dimensions for the
+/// dropped ones. It compares strides, which say nothing if they are dynamic,
+/// and takes the first dimensions of size 1 then.
+static void collapseViews(ModuleOp module) {
+  module.walk([](memref::SubViewOp op) {
+    llvm::SmallBitVector dropped = op.getDroppedDims();
+    if (dropped.none())
+      return;
+    MemRefType type = op.getType();
+    SmallVector<int64_t> kept;
+    for (auto [dim, size] : llvm::enumerate(op.getStaticSizes()))
+      if (!dropped.test(dim))
+        kept.push_back(size);
+    if (ArrayRef(kept) == type.getShape())
+      return;
+    std::optional<SmallVector<ReassociationIndices>> groups =
+        getReassociationIndicesForCollapse(op.getStaticSizes(),
+                                           type.getShape());
+    if (!groups)
+      return;
+    OpBuilder builder(op);
+    Value view = memref::SubViewOp::create(
+        builder, op.getLoc(), op.getSource(), op.getMixedOffsets(),
+        op.getMixedSizes(), op.getMixedStrides());
+    Value collapsed =
+        memref::CollapseShapeOp::create(builder, op.getLoc(), view, *groups);
+    if (collapsed.getType() != type)
+      collapsed = memref::CastOp::create(builder, op.getLoc(), type, collapsed);
+    op.replaceAllUsesWith(collapsed);
+    op.erase();
+  });
+}
+
 namespace {
 struct BufferizeKernels final
     : mlir::posenc::impl::PosencBufferizeKernelsPassBase<BufferizeKernels> {
@@ -160,6 +240,7 @@ struct BufferizeKernels final
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
         writeToTensors(function);
+    replaceEmptyReshapes(getOperation());
     bufferization::OneShotBufferizationOptions options;
     options.bufferizeFunctionBoundaries = true;
     options.inferFunctionResultLayout = false;
@@ -183,6 +264,7 @@ struct BufferizeKernels final
     if (failed(bufferization::runOneShotModuleBufferize(getOperation(), options,
                                                         state)))
       return signalPassFailure();
+    collapseViews(getOperation());
     orderConstants(getOperation());
   }
 };

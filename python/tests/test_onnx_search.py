@@ -36,11 +36,13 @@ def search(*arguments):
                           capture_output=True, text=True, timeout=600)
 
 
-def test_nothing_is_wrong():
-    result = search("--seed=7", "--count=30")
+@pytest.mark.parametrize("flags", ["--opt-level=0", "--opt-level=0 --raise=no"])
+def test_nothing_is_wrong(flags):
+    # Half of the graphs each, 5 s.
+    result = search("--seed=7", "--count=16", f"--flags={flags}")
     assert result.returncode == 0, result.stdout + result.stderr
     right = int(re.search(r"(\d+) right", result.stdout)[1])
-    assert right >= 20, result.stdout
+    assert right >= 10, result.stdout
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -62,3 +62,22 @@ func.func private @more_constants(%i: index) -> (f32, f32) {
   %y = tensor.extract %b[%i] : tensor<2xf32>
   return %x, %y : f32, f32
 }
+
+// A view drops the dimension of size 1 that its sizes say, also where strides are dynamic.
+// CHECK-LABEL: func.func private @dropped(
+// CHECK: %[[VIEW:.*]] = memref.subview %{{.*}}[0, 0, %{{.*}}, 0] [1, 5, 1, 2] [1, 1, 1, 1]
+// CHECK-SAME: to memref<1x5x1x2xf32
+// CHECK: memref.collapse_shape %[[VIEW]] {{\[\[}}0], [1], [2, 3]]
+func.func private @dropped(%x: tensor<1x5x3x2xf32>, %i: index) -> tensor<1x5x2xf32> {
+  %s = tensor.extract_slice %x[0, 0, %i, 0] [1, 5, 1, 2] [1, 1, 1, 1] : tensor<1x5x3x2xf32> to tensor<1x5x2xf32>
+  return %s : tensor<1x5x2xf32>
+}
+
+// A reshape of no elements needs no buffer of its source.
+// CHECK-LABEL: func.func private @nothing(
+// CHECK-NOT: memref.collapse_shape
+// CHECK: memref.alloc() {{.*}}: memref<0xf32>
+func.func private @nothing(%x: tensor<0x?xf32>) -> tensor<?xf32> {
+  %r = tensor.collapse_shape %x [[0, 1]] : tensor<0x?xf32> into tensor<?xf32>
+  return %r : tensor<?xf32>
+}

@@ -185,6 +185,15 @@ struct TileReductions final
       return failure();
     rewriter.replaceOp(op, parts->replacements);
     auto main = cast<scf::ForOp>(parts->loops.back());
+    // Upstream leaves indices as those within the tile.
+    for (Operation *tiled : parts->tiledOps) {
+      auto part = dyn_cast<linalg::LinalgOp>(tiled);
+      if (!part || !part.hasIndexSemantics())
+        continue;
+      SmallVector<OpFoldResult> offsets(part.getNumLoops());
+      offsets[loop] = main.getInductionVar();
+      linalg::offsetIndices(rewriter, part, offsets);
+    }
     scf::ForOp rest;
     if (failed(scf::peelForLoopAndSimplifyBounds(rewriter, main, rest)))
       return success();

@@ -64,6 +64,15 @@ static LogicalResult importReshape(NodeImporter &node) {
     } else if (size.getConstant() && *size.getConstant() < 0) {
       return node.emitError() << "size " << *size.getConstant()
                               << " of the new shape is negative";
+    } else if (!size.getConstant() && !allowsZero && dim < input.shape.size() &&
+               !node.sizes.isAtMost(1, size) &&
+               !input.shape[dim].divideExactly(size)) {
+      // If the size is 0 in a call, it is that of the input, which must be 0.
+      Size isZero =
+          node.sizes.createTerm(SizeTable::Term::IsEqual, size, Size(0));
+      if (!requireEqual(node, input.shape[dim] * isZero, Size(0)))
+        return node.emitError()
+               << "size " << dim << " of the new shape is computed and 0";
     }
   }
   if (inferred) {

@@ -106,6 +106,11 @@ check("integers", [
     {"a": a, "b": b}, [tensor("axis", "i64", [], [0])],
     [np.trunc(a / b), np.mod(a, b), np.fmod(a, b), a.astype(np.float32), np.cumsum(a)])
 
+# Sums along rows whose summands depend on their index.
+x = floats(2, 100)
+check("sums", [node("CumSum", ["x", "axis"], ["y0"], reverse=1)], {"x": x},
+      [tensor("axis", "i64", [], [1])], [np.cumsum(x[:, ::-1], 1)[:, ::-1]])
+
 # Sizes that follow from shapes: heads are split and merged.
 x, weight, bias = floats(2, 3, 16), floats(16, 16), floats(16)
 y = (x @ weight.T + bias).reshape(2, 3, 4, 4).transpose(0, 2, 1, 3)
