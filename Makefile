@@ -13,8 +13,9 @@ export POSENC_LLVM
 BIN = $(BUILD)/bin
 
 .PHONY: all setup required build demo bench test check debug-test debug-check test-asan \
-        coverage test-exhaustive python-test python-packages vllm-test exporters-test files lint \
-        lint-tidy lint-includes wheel sbom install uninstall docs docs-site clean
+        coverage test-exhaustive python-test python-packages vllm-test exporters-test \
+        models-test files lint lint-tidy lint-includes wheel sbom install uninstall docs \
+        docs-site clean
 
 all: build
 
@@ -71,6 +72,12 @@ vllm-test: build
 # packages of another Python.
 exporters-test: build
 	@python3 python/exporter-tests/run.py --build-dir $(BUILD)
+
+# Compiles whole decoders of the size of Llama 3.2 1B, and compares them with ONNX Runtime,
+# OpenVINO and PyTorch, which takes up to 20 GB of memory. POSENC_TEST_PYTHON=PYTHON adds
+# the packages of another Python.
+models-test: build
+	@python3 python/model-tests/run.py --build-dir $(BUILD)
 
 # Builds a wheel that needs no LLVM on the machine, in build/wheel.
 wheel: build

@@ -71,6 +71,17 @@ static constexpr llvm::StringLiteral kFfiForm =
  *   TVM FFI are global (its library was not opened with RTLD_LOCAL).
 )";
 
+static constexpr llvm::StringLiteral kOutputSizes =
+    R"( *
+ * LIB_f_output_sizes
+ *   computes the shapes of the outputs before a call: it reads all dimensions of
+ *   the inputs that are tensors, in their order, and writes those of the
+ *   outputs. LIB_f_output_sizes_by_values exists if sizes of outputs follow from
+ *   others; it takes the values of the inputs that its comment names, too (or
+ *   NULL), and has a message. Both return 0, or write nothing and return one of
+ *   the codes above, or
+)";
+
 /// Used if the library has code for CUDA.
 static constexpr llvm::StringLiteral kFfiCudaForm =
     R"( *   Tensors on a CUDA device run there, in the stream that TVM FFI has for it.
@@ -257,6 +268,26 @@ static void declare(raw_ostream &os, StringRef symbol,
      << (parameters.empty() ? "void" : llvm::join(parameters, ", ")) << ");\n";
 }
 
+/// Declares the functions that compute the shapes of outputs; `entry` is the
+/// symbol of the function.
+static void declareOutputSizes(raw_ostream &os, AbiAttr abi,
+                               const std::string &entry) {
+  declare(os, entry + kOutputSizesSuffix.str(),
+          {"const int64_t *input_shapes", "int64_t *output_shapes"});
+  if (!hasComputedShapes(abi))
+    return;
+  SmallVector<std::string> values;
+  for (auto [number, input] : llvm::enumerate(abi.getInputs()))
+    if (hasSizeValue(abi, number))
+      values.push_back(input.getName().str() +
+                       (isa<RankedTensorType>(input.getType()) ? "[0]" : ""));
+  os << "/* The values: "
+     << (values.empty() ? "none" : llvm::join(values, ", ")) << ". */\n";
+  declare(os, entry + kOutputSizesByValuesSuffix.str(),
+          {"const int64_t *input_shapes", "const int64_t *values",
+           "int64_t *output_shapes", "char *err", "size_t errlen"});
+}
+
 static void declareKernel(raw_ostream &os, LibraryKernel kernel,
                           StringRef prefix) {
   AbiAttr abi = kernel.abi;
@@ -353,6 +384,7 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
     declareWorkspace(getEntrySymbol(prefix, name, kCudaWorkspaceSuffix));
   if (kernel.onCuda)
     declare(os, getEntrySymbol(prefix, name, kCudaSuffix), cuda);
+  declareOutputSizes(os, abi, getEntrySymbol(prefix, name));
   os << "\n";
 }
 
@@ -412,6 +444,8 @@ std::string mlir::posenc::createHeader(ArrayRef<LibraryKernel> kernels,
     print(os, kFfiForm, prefix);
   if (hasCuda)
     print(os, kFfiCudaForm, prefix);
+  print(os, kOutputSizes, prefix);
+  printStatuses(os, {kEntryUnknown});
   os << " */\n";
   if (hasCuda) {
     print(os, kCudaIntroduction, prefix);

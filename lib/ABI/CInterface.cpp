@@ -221,6 +221,20 @@ std::string mlir::posenc::getSizeName(AbiAttr abi, int64_t number) {
   return name;
 }
 
+bool mlir::posenc::hasComputedShapes(AbiAttr abi) {
+  return llvm::any_of(abi.getOutputs(), [&](ArgAttr output) {
+    return llvm::any_of(output.getSizes(), [&](int64_t size) {
+      return abi.getSizes()[size] != -1;
+    });
+  });
+}
+
+bool mlir::posenc::hasSizeValue(AbiAttr abi, int64_t input) {
+  Type type = abi.getInputs()[input].getType();
+  return type.isIntOrIndex() ||
+         (isa<RankedTensorType>(type) && abi.hasSizesOf(input));
+}
+
 ElementTypeInfo mlir::posenc::getElementTypeInfo(Type type) {
   type = getElementTypeOrSelf(type);
 #define POSENC_ELEMENT_TYPE(name, text, bytes, code)                           \
@@ -288,6 +302,8 @@ std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
       llvm::json::Value input = describe(abi, arg);
       if (llvm::is_contained(abi.getShapeOnly(), number))
         (*input.getAsObject())["shape_only"] = true;
+      if (hasSizeValue(abi, number))
+        (*input.getAsObject())["size_value"] = true;
       inputs.push_back(std::move(input));
     }
     for (auto [arg, partner] :
@@ -323,6 +339,10 @@ std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
     if (kernel.hasCudaWorkspace)
       function["cuda_workspace"] =
           getEntrySymbol(prefix, name, kCudaWorkspaceSuffix);
+    function["output_sizes"] = getEntrySymbol(prefix, name, kOutputSizesSuffix);
+    if (hasComputedShapes(abi))
+      function["output_sizes_by_values"] =
+          getEntrySymbol(prefix, name, kOutputSizesByValuesSuffix);
     if (kernel.hasWeights)
       function["weights"] = true;
     if (kernel.stackBytes)

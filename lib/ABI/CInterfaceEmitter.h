@@ -76,6 +76,12 @@ public:
   /// Emits `<prefix>_<function>_workspace`, which takes sizes, for a kernel
   /// that has a workspace. For GPU code, it is `_cuda_workspace`.
   void emitWorkspaceEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
+  /// Emits `<prefix>_<function>_output_sizes`, which computes the shapes of the
+  /// outputs from those of the inputs. Emits `_output_sizes_by_values`, which
+  /// also takes values of inputs and a buffer for a message, for a function
+  /// with computed shapes.
+  void emitOutputSizesEntries(LLVM::LLVMFuncOp kernel,
+                              const CallLayout &layout);
   void emitMetadata(StringRef metadata);
   void emitSetParallelFor();
   /// Emits `<prefix>_weights_open`, which maps the file of the weights.

@@ -29,7 +29,8 @@ static LogicalResult reportCollision(SymbolOpInterface symbol,
     for (StringRef suffix :
          {StringRef(), StringRef(kTensorSuffix), StringRef(kCudaSuffix),
           StringRef(kVulkanSuffix), StringRef(kWorkspaceSuffix),
-          StringRef(kCudaWorkspaceSuffix)})
+          StringRef(kCudaWorkspaceSuffix), StringRef(kOutputSizesSuffix),
+          StringRef(kOutputSizesByValuesSuffix)})
       for (auto kernel : module.getOps<LLVM::LLVMFuncOp>())
         if (getAbi(kernel) &&
             (name == getEntrySymbol(prefix, kernel.getName(), suffix) ||
@@ -106,8 +107,9 @@ struct EmitCInterface final
         kernel.emitError("expected a kernel in the LLVM dialect");
         return signalPassFailure();
       }
-      for (StringRef suffix : {kTensorSuffix, kCudaSuffix, kVulkanSuffix,
-                               kCudaWorkspaceSuffix, kWorkspaceSuffix}) {
+      for (StringRef suffix :
+           {kTensorSuffix, kCudaSuffix, kVulkanSuffix, kCudaWorkspaceSuffix,
+            kWorkspaceSuffix, kOutputSizesSuffix, kOutputSizesByValuesSuffix}) {
         StringRef name = function.getName();
         Operation *other =
             name.consume_back(suffix) ? module.lookupSymbol(name) : nullptr;
@@ -167,6 +169,8 @@ struct EmitCInterface final
       }
       if (vulkanBytes && gpu)
         emitter.emitVulkanEntry(function, layout);
+      if (entries)
+        emitter.emitOutputSizesEntries(function, layout);
       if (gpu)
         continue;
       emitter.emitPlainEntry(function, layout);

@@ -38,6 +38,8 @@ void CInterfaceEmitter::declareKernelSupport() {
   auto declare = [&](StringRef name, Type result, ArrayRef<Type> arguments) {
     createFunction(name, result, arguments, LLVM::Linkage::External);
   };
+  declare(kGetOutputSizesSymbol, i32,
+          {pointer, pointer, pointer, pointer, pointer, pointer, i64});
   if (isGpu) {
     declare(kLaunchCudaSymbol, i32,
             {pointer, pointer, pointer, pointer, pointer, i64, pointer, i64});
@@ -194,6 +196,29 @@ void CInterfaceEmitter::emitWorkspaceEntry(LLVM::LLVMFuncOp kernel,
       ValueRange{getDescription(kernel),
                  createWords(kernel, layout, words, /*workspace=*/nullptr)});
   LLVM::ReturnOp::create(builder, loc, bytes.getResult());
+}
+
+void CInterfaceEmitter::emitOutputSizesEntries(LLVM::LLVMFuncOp kernel,
+                                               const CallLayout &layout) {
+  Location loc = kernel.getLoc();
+  auto emit = [&](StringRef suffix, ArrayRef<Type> types) {
+    Block *block =
+        createEntry(getEntrySymbol(prefix, kernel.getName(), suffix), types);
+    SmallVector<Value> operands{
+        getDescription(kernel),
+        createWords(kernel, layout, {}, /*workspace=*/nullptr)};
+    llvm::append_range(operands, block->getArguments());
+    return operands;
+  };
+  SmallVector<Value> operands = emit(kOutputSizesSuffix, {pointer, pointer});
+  Value null = LLVM::ZeroOp::create(builder, loc, pointer);
+  operands.insert(operands.end() - 1, null); // The values are unknown.
+  operands.append({null, constant(loc, 0)});
+  finishEntry(loc, kGetOutputSizesSymbol, operands);
+  if (hasComputedShapes(layout.getAbi()))
+    finishEntry(loc, kGetOutputSizesSymbol,
+                emit(kOutputSizesByValuesSuffix,
+                     {pointer, pointer, pointer, pointer, i64}));
 }
 
 SmallVector<Value> CInterfaceEmitter::beginTensorEntry(LLVM::LLVMFuncOp kernel,

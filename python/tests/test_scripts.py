@@ -74,15 +74,17 @@ def test_ring_bytes():
 
 @pytest.mark.skipif("POSENC_BIN" not in os.environ,
                     reason="POSENC_BIN does not name the folder of posenc-compile")
-def test_models():
+def test_models(tmp_path):
     """Each way has rows with a speed, and the logits agree."""
     for package in ("onnxruntime", "torch"):
         pytest.importorskip(package)
-    text = run("models.py", "--hidden=128", "--inner=256", "--heads=4", "--kv-heads=2",
-               "--vocabulary=640", "--positions=64", "--layers=1", "--prefill=16",
-               "--decode=24", "--threads=1", "--rounds=1", "--precisions=f32,int4",
-               "--ways=posenc,onnxruntime,inductor,backend,eager", "--compiler",
-               os.path.join(os.environ["POSENC_BIN"], "posenc-compile"))
+    compiler = os.path.join(os.environ["POSENC_BIN"], "posenc-compile")
+    sizes = ["--hidden=128", "--inner=256", "--heads=4", "--kv-heads=2", "--vocabulary=640",
+             "--positions=128", "--layers=1"]
+    arguments = [*sizes, "--prefill=16", "--decode=24", "--threads=1", "--rounds=1",
+                 "--compiler", compiler]
+    text = run("models.py", *arguments, "--precisions=f32,int4",
+               "--ways=posenc,onnxruntime,inductor,backend,eager")
     number = r"[\d.e+]+"
     rows = re.findall(
         rf"^\| (\w+) \| (\w+) \d+ \| 1 \| (.+?) \| ({number}) \| {number}–{number} "
@@ -91,6 +93,16 @@ def test_models():
     assert count == {"f32": 10, "int4": 4}, text
     assert all(float(row[3]) > 0 and float(row[4]) < 1e-5 for row in rows), text
     assert len(re.findall(rf"compile in {number} s of CPU time", text)) == 2
+
+    # The last line of `make models-test`; a way that nothing is compared with is not right.
+    for ways, limit, count in (("posenc,onnxruntime", "1e-5", "4 of 4"),
+                               ("posenc,onnxruntime", "1e-12", "2 of 4"),
+                               ("posenc", "1e-5", "0 of 2")):
+        text = run("models.py", *arguments, "--precisions=int4", "--alone", f"--ways={ways}",
+                   f"--max-difference={limit}", code=int(count != "4 of 4"))
+        assert text.endswith(f"\n{count} are as expected\n"), text
+    text = run("../model-tests/generate.py", compiler, str(tmp_path), *sizes)
+    assert text.endswith("\n64 of 64 are as expected\n"), text
 
 
 @NEEDS_TRANSFORMERS

@@ -19,6 +19,7 @@
 #include "CudaFfi.h"
 #include "Indices.h"
 #include "Memory.h"
+#include "OutputSizes.h"
 #include "Tensors.h"
 #include "TvmFfi.h"
 #include "Vulkan.h"
@@ -47,6 +48,10 @@ void runSmallShared(struct Work *work,
                     int64_t *word) __asm__("posenc.run_small_shared");
 int64_t getWorkspace(const struct Description *description,
                      int64_t *words) __asm__("posenc.get_workspace");
+int32_t getOutputSizes(const struct Description *description, int64_t *words,
+                       const int64_t *inputs, const int64_t *values,
+                       int64_t *outputs, char *message,
+                       size_t size) __asm__("posenc.get_output_sizes");
 int32_t launch(const struct Description *description,
                int64_t *words) __asm__("posenc.launch");
 int32_t launchTensors(const struct Description *description,
@@ -239,7 +244,7 @@ int64_t getWorkspace(const struct Description *description, int64_t *words) {
   }
   int64_t measured = 0;
   if (kernel->isMeasured) {
-    struct Call call = {description, words, NULL, 0, 0, kDLCPU, NULL};
+    struct Call call = {description, words, NULL, 0, 0, kDLCPU, NULL, 0};
     if (bindTerms(&call))
       return 0; /* the call fails */
     measured = measure(description, kernel, words);
@@ -247,6 +252,17 @@ int64_t getWorkspace(const struct Description *description, int64_t *words) {
       return 0;
   }
   return getWorkspaceBytes(description, numTasks, measured);
+}
+
+/* The entry points that compute the shapes of outputs. `values` may be NULL,
+ * and `words` has space for all words of a call. */
+int32_t getOutputSizes(const struct Description *description, int64_t *words,
+                       const int64_t *inputs, const int64_t *values,
+                       int64_t *outputs, char *message, size_t size) {
+  struct Call call = {description, words, message, size, 0, kDLCPU, NULL, 0};
+  if (message && size > 0)
+    *message = 0;
+  return computeOutputSizes(&call, inputs, values, outputs);
 }
 
 /* Returns the error of the first assertion that failed, if any. */
@@ -305,7 +321,7 @@ int32_t launch(const struct Description *description, int64_t *words) {
   for (int64_t i = 0; i < description->numSizes; ++i)
     if (description->sizes[i] >= -1 && words[getSizeWord(description, i)] < 0)
       return kEntrySize;
-  struct Call call = {description, words, NULL, 0, 0, kDLCPU, NULL};
+  struct Call call = {description, words, NULL, 0, 0, kDLCPU, NULL, 0};
   int32_t code = bindTerms(&call);
   if (code)
     return code;
@@ -336,7 +352,7 @@ static int32_t runTensors(struct Call *call, const int64_t *arguments) {
 int32_t launchTensors(const struct Description *description,
                       const int64_t *arguments, int64_t *words, char *message,
                       size_t size) {
-  struct Call call = {description, words, message, size, 0, kDLCPU, NULL};
+  struct Call call = {description, words, message, size, 0, kDLCPU, NULL, 0};
   if (message && size > 0)
     *message = 0;
   return runTensors(&call, arguments);
@@ -352,7 +368,7 @@ int32_t launchFfi(const struct Description *description, const struct Any *args,
     return onCuda(NULL, args, count, result);
   char message[256] = "";
   struct Call call = {description, words,  message, sizeof(message),
-                      0,           kDLCPU, NULL};
+                      0,           kDLCPU, NULL,    0};
   int64_t workspaceBytes;
   int32_t code =
       unpackArguments(&call, args, count, arguments, &workspaceBytes);
@@ -367,7 +383,7 @@ int32_t launchFfi(const struct Description *description, const struct Any *args,
  * stands for the file that is open. */
 int32_t openWeights(const struct WeightsFile *file, const char *path,
                     char *message, size_t size) {
-  struct Call call = {NULL, NULL, message, size, 0, kDLCPU, NULL};
+  struct Call call = {NULL, NULL, message, size, 0, kDLCPU, NULL, 0};
   while (__atomic_exchange_n(&weights.lock, 1, __ATOMIC_ACQUIRE))
     sched_yield();
   int32_t code = openLocked(&call, file, path);

@@ -15,32 +15,39 @@
 enum { kValue, kQuotient, kRemainder, kMin, kMax, kIfLess, kIfEqual };
 enum { kEqual, kAtMost };
 
+/* The word of a size or term that follows from an unknown value. No size is
+ * negative. */
+#define kUnknownSize INT64_MIN
+
+/* Whether a polynomial or term has a value. */
+enum Known { kNoValue, kHasValue, kUnknownValue };
+
 /* Returns the index of the word of dynamic size `number`. */
 static int64_t getSizeWord(const struct Description *description,
                            int64_t number) {
   return getNumArguments(description) + number;
 }
 
-/* Reads the only element of an input of i32 or i64. Returns 0 if the tensor is
- * NULL, as it is before the arguments are known. */
-static int readElement(const struct Call *call, int64_t number,
-                       int64_t *result) {
+/* Reads the only element of an input of i32 or i64. */
+static enum Known readElement(const struct Call *call, int64_t number,
+                              int64_t *result) {
   const char *data = (const char *)call->words[number];
   int32_t narrow;
   if (!data)
-    return 0;
+    return call->hasUnknowns ? kUnknownValue : kNoValue;
   if (call->description->arguments[number].bits == 64) {
     __builtin_memcpy(result, data, sizeof(*result));
-    return 1;
+    return kHasValue;
   }
   __builtin_memcpy(&narrow, data, sizeof(narrow));
   *result = narrow;
-  return 1;
+  return kHasValue;
 }
 
-/* Evaluates a polynomial of words and elements. Returns 0 if an intermediate
- * value overflows 64 bits, or an element cannot be read. */
-static int evaluate(const struct Call *call, int64_t offset, int64_t *result) {
+/* Evaluates a polynomial of words and elements. It has no value if an
+ * intermediate one overflows 64 bits. */
+static enum Known evaluate(const struct Call *call, int64_t offset,
+                           int64_t *result) {
   /* The compiler limits the depth of polynomials. */
   int64_t stack[102];
   int depth = 0;
@@ -52,58 +59,64 @@ static int evaluate(const struct Call *call, int64_t offset, int64_t *result) {
       continue;
     }
     if (code->action == kSizeWord) {
-      stack[depth++] = call->words[code->value];
+      int64_t word = call->words[code->value];
+      if (call->hasUnknowns && word == kUnknownSize)
+        return kUnknownValue;
+      stack[depth++] = word;
       continue;
     }
     if (code->action == kSizeElement) {
-      if (!readElement(call, code->value, &stack[depth++]))
-        return 0;
+      enum Known known = readElement(call, code->value, &stack[depth++]);
+      if (known != kHasValue)
+        return known;
       continue;
     }
     int64_t right = stack[--depth], *left = &stack[depth - 1];
     if (code->action == kSizeAdd ? __builtin_add_overflow(*left, right, left)
                                  : __builtin_mul_overflow(*left, right, left))
-      return 0;
+      return kNoValue;
   }
   *result = stack[0];
-  return 1;
+  return kHasValue;
 }
 
-/* Evaluates a term. Returns 0 if a value overflows or a divisor is not
- * positive. */
-static int evaluateTerm(const struct Call *call, const struct Term *term,
-                        int64_t *result) {
+/* Evaluates a term. It has no value if one of its own overflows or a divisor is
+ * not positive. */
+static enum Known evaluateTerm(const struct Call *call, const struct Term *term,
+                               int64_t *result) {
   int64_t values[4];
   int64_t count = term->kind == kValue ? 1 : term->kind >= kIfLess ? 4 : 2;
-  for (int64_t i = 0; i < count; ++i)
-    if (!evaluate(call, term->operands[i], &values[i]))
-      return 0;
+  for (int64_t i = 0; i < count; ++i) {
+    enum Known known = evaluate(call, term->operands[i], &values[i]);
+    if (known != kHasValue)
+      return known;
+  }
   int64_t a = values[0], b = values[1];
   switch (term->kind) {
   case kValue:
     *result = a;
-    return 1;
+    return kHasValue;
   case kQuotient:
   case kRemainder:
     if (b <= 0)
-      return 0;
+      return kNoValue;
     if (term->kind == kQuotient)
       *result = a / b - (a % b < 0);
     else
       *result = a % b + (a % b < 0 ? b : 0);
-    return 1;
+    return kHasValue;
   case kMin:
     *result = a < b ? a : b;
-    return 1;
+    return kHasValue;
   case kMax:
     *result = a > b ? a : b;
-    return 1;
+    return kHasValue;
   case kIfLess:
     *result = values[a < b ? 2 : 3];
-    return 1;
+    return kHasValue;
   default:
     *result = values[a == b ? 2 : 3];
-    return 1;
+    return kHasValue;
   }
 }
 
@@ -114,29 +127,39 @@ static int evaluateTerms(const struct Call *call) {
   int isGood = 1;
   for (int64_t i = 0; i < description->numTerms; ++i) {
     int64_t *term = &call->words[terms + i];
-    if (!evaluateTerm(call, &description->terms[i], term)) {
+    switch (evaluateTerm(call, &description->terms[i], term)) {
+    case kHasValue:
+      break;
+    case kUnknownValue:
+      *term = kUnknownSize;
+      break;
+    case kNoValue:
       *term = 0;
       isGood = 0;
+      break;
     }
   }
   return isGood;
 }
 
-/* Sets the words of the terms and checks the relations. */
+/* Sets the words of the terms and checks the relations that are known. */
 static int32_t checkSizes(struct Call *call) {
   const struct Description *description = call->description;
   for (int64_t i = 0; i < description->numInputs; ++i)
-    if (description->arguments[i].isSize && !call->words[i])
+    if (description->arguments[i].isSize && !call->words[i] &&
+        !call->hasUnknowns)
       return fail(call, kEntryNull, "the data of %n is NULL", VALUES(i));
   /* Reported after the relations, whose messages may explain the reason. */
   int hasTerms = evaluateTerms(call);
   for (int64_t i = 0; i < description->numRelations; ++i) {
     const struct Relation *relation = &description->relations[i];
     int64_t left, right;
-    if (!evaluate(call, relation->left, &left) ||
-        !evaluate(call, relation->right, &right))
+    enum Known isLeft = evaluate(call, relation->left, &left);
+    enum Known isRight = evaluate(call, relation->right, &right);
+    if (isLeft == kNoValue || isRight == kNoValue)
       return fail(call, kEntrySize, "sizes multiply beyond 63 bits", NULL);
-    if (relation->kind == kEqual ? left == right : left <= right)
+    if (isLeft == kUnknownValue || isRight == kUnknownValue ||
+        (relation->kind == kEqual ? left == right : left <= right))
       continue;
     int isSwapped = relation->isSwapped != 0;
     return fail(call, kEntryShape, description->names + relation->message,

@@ -88,10 +88,10 @@ posenc_status Binding::bindDim(const posenc_argument &argument, int32_t dim,
                   name, role(isOutput), tensor, given, dim,
                   expected.name.c_str(), inputs[expected.value].scalar);
     return POSENC_OK;
-  case Dim::Kind::Expression: {
-    int64_t size = 0;
-    if (posenc_status status = compute(argument, expected, size))
+  case Dim::Kind::Computed: {
+    if (posenc_status status = computeShapes())
       return status;
+    int64_t size = outputShapes[expected.value];
     if (given != size)
       return fail(POSENC_SHAPE_MISMATCH,
                   "%s: %s '%s' has size %" PRId64 " in dimension %" PRId32
@@ -271,47 +271,47 @@ static int64_t readElement(const posenc_argument &argument,
   return wide;
 }
 
-posenc_status Binding::compute(const posenc_argument &argument, const Dim &dim,
-                               int64_t &size) const {
+posenc_status Binding::computeShapes() {
+  if (outputShapes)
+    return POSENC_OK;
   const char *name = function.name.c_str();
-  using Source = SizeExpression::Source;
-  for (const Source &source : dim.expression->sources()) {
-    if (source.kind == Source::Kind::Size && !origins[source.index].argument)
+  size_t count = 0;
+  for (const auto *list : {&function.inputs, &function.outputs})
+    for (const posenc_argument &argument : *list)
+      count += argument.shape.size() + argument.isSizeValue;
+  int64_t *shapes = computed.resize(count);
+  if (!shapes)
+    return fail(POSENC_OUT_OF_MEMORY, "%s: no memory for %zu dimensions", name,
+                count);
+  int64_t *end = shapes;
+  for (size_t i = 0; i < function.inputs.size(); ++i)
+    if (function.inputs[i].kind == POSENC_TENSOR)
+      end = std::copy_n(inputs[i].tensor.shape, function.inputs[i].shape.size(),
+                        end);
+  const int64_t *values = end;
+  for (size_t i = 0; i < function.inputs.size(); ++i) {
+    const posenc_argument &input = function.inputs[i];
+    if (!input.isSizeValue)
+      continue;
+    bool isTensor = input.kind == POSENC_TENSOR;
+    if (isTensor && !inputs[i].tensor.data)
       return fail(POSENC_INVALID_ARGUMENT,
-                  "%s: the inputs do not determine size '%s' of output '%s'",
-                  name, dim.name.c_str(), argument.name.c_str());
-    if (source.kind == Source::Kind::Element &&
-        !inputs[source.index].tensor.data)
-      return fail(POSENC_INVALID_ARGUMENT,
-                  "%s: the data of input '%s' is NULL, but output '%s' has the "
-                  "size %s",
-                  name, function.inputs[source.index].name.c_str(),
-                  argument.name.c_str(), dim.name.c_str());
+                  "%s: the data of input '%s' is NULL, but sizes depend on it",
+                  name, input.name.c_str());
+    *end++ = isTensor ? readElement(input, inputs[i].tensor) : inputs[i].scalar;
   }
-  std::optional<int64_t> value =
-      dim.expression->evaluate([&](const Source &source) {
-        switch (source.kind) {
-        case Source::Kind::Size:
-          return sizes[source.index];
-        case Source::Kind::Scalar:
-          return inputs[source.index].scalar;
-        case Source::Kind::Element:
-          break;
-        }
-        return readElement(function.inputs[source.index],
-                           inputs[source.index].tensor);
-      });
-  if (!value || *value < 0)
-    return fail(POSENC_SHAPE_MISMATCH,
-                "%s: the size %s of output '%s' is negative or undefined for "
-                "these inputs",
-                name, dim.name.c_str(), argument.name.c_str());
-  size = *value;
+  char message[512];
+  int32_t code = reinterpret_cast<int32_t (*)(const int64_t *, const int64_t *,
+                                              int64_t *, char *, size_t)>(
+      function.outputSizes)(shapes, values, end, message, sizeof(message));
+  if (code)
+    return fail(toStatus(code), "%s", message);
+  outputShapes = end;
   return POSENC_OK;
 }
 
 posenc_status Binding::resolve(const posenc_argument &output, size_t dim,
-                               int64_t &size) const {
+                               int64_t &size) {
   assert(dim < output.shape.size());
   const Dim &wanted = output.shape[dim];
   const char *name = function.name.c_str();
@@ -326,8 +326,11 @@ posenc_status Binding::resolve(const posenc_argument &output, size_t dim,
                   "%s: input '%s' is %" PRId64 ", which cannot be a size", name,
                   wanted.name.c_str(), size);
     return POSENC_OK;
-  case Dim::Kind::Expression:
-    return compute(output, wanted, size);
+  case Dim::Kind::Computed:
+    if (posenc_status status = computeShapes())
+      return status;
+    size = outputShapes[wanted.value];
+    return POSENC_OK;
   case Dim::Kind::Size:
     break;
   }

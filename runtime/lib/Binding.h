@@ -13,6 +13,9 @@
 #include "Signature.h"
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
+#include <new>
 
 namespace posenc::runtime {
 
@@ -21,9 +24,27 @@ namespace posenc::runtime {
 posenc_status checkScalar(const posenc_function &function,
                           const posenc_argument &argument, int64_t value);
 
+/// An array of numbers; few of them are on the stack.
+class NumberBuffer {
+public:
+  /// Returns an array of `count` numbers, which replaces the one before; null
+  /// if there is no memory.
+  int64_t *resize(size_t count) {
+    if (count <= std::size(few))
+      return few;
+    many.reset(new (std::nothrow) int64_t[count]);
+    return many.get();
+  }
+
+private:
+  int64_t few[256];
+  std::unique_ptr<int64_t[]> many;
+};
+
 /// Checks the arguments of a call against the signature and determines the
-/// dynamic sizes. Allocates nothing. A function that fails sets the error text
-/// of the thread.
+/// dynamic sizes. Allocates nothing, unless the library computes a shape for
+/// arguments with more than 200 dimensions. A function that fails sets the
+/// error text of the thread.
 class Binding {
 public:
   explicit Binding(const posenc_function &function) : function(function) {
@@ -46,7 +67,7 @@ public:
 
   /// Computes the size of dimension `dim` of an output from the inputs alone.
   posenc_status resolve(const posenc_argument &output, size_t dim,
-                        int64_t &size) const;
+                        int64_t &size);
 
   /// Appends the arguments of the plain C function: inputs, outputs and dynamic
   /// sizes, without the workspace.
@@ -76,9 +97,8 @@ private:
                            bool needData);
   posenc_status bindDim(const posenc_argument &argument, int32_t dim,
                         int64_t given, bool isOutput);
-  /// Evaluates the expression of a dimension of an output.
-  posenc_status compute(const posenc_argument &argument, const Dim &dim,
-                        int64_t &size) const;
+  /// Computes the shapes of the outputs, once.
+  posenc_status computeShapes();
   posenc_status checkPair(const Bound &output, const Bound &other,
                           bool &inPlace) const;
 
@@ -91,6 +111,10 @@ private:
   Origin origins[POSENC_MAX_ARGUMENTS];
   Bound tensors[POSENC_MAX_ARGUMENTS];
   size_t numTensors = 0;
+  /// All dimensions of the inputs, the values of inputs that sizes depend on,
+  /// and all dimensions of the outputs, if the library computes one of these.
+  NumberBuffer computed;
+  const int64_t *outputShapes = nullptr; ///< in `computed`; null before
 };
 
 } // namespace posenc::runtime

@@ -81,6 +81,7 @@ posenc_status toStatus(int32_t code) {
   case kEntrySize:
   case kEntryRank:
   case kEntryShape:
+  case kEntryUnknown:
     return POSENC_SHAPE_MISMATCH;
   case kEntryType:
     return POSENC_DTYPE_MISMATCH;

@@ -68,6 +68,9 @@ link(posenc_library &library, const char *text, const std::string &name,
     if (posenc_status status =
             lookupEntry(function.vulkanSymbol, function.vulkanEntry))
       return status;
+    if (posenc_status status =
+            lookupEntry(function.outputSizesSymbol, function.outputSizes))
+      return status;
     if (!function.address)
       continue;
     // Another function of the library may have the name "f_workspace".

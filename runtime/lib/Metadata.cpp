@@ -151,6 +151,16 @@ bool Reader::shape(const Json &json, const std::string &where,
   return true;
 }
 
+/// Whether the argument is an integer, or a tensor of a single one.
+static bool isInteger(const posenc_argument &argument) {
+  if (argument.kind == POSENC_SCALAR)
+    return !isRealScalar(argument);
+  bool hasOne = argument.dtype == POSENC_I64 || argument.dtype == POSENC_I32;
+  for (const Dim &dim : argument.shape)
+    hasOne &= dim.kind == Dim::Kind::Static && dim.value == 1;
+  return hasOne;
+}
+
 bool Reader::argument(const Json &json, const std::string &where,
                       posenc_argument &out) {
   if (!json.is_object())
@@ -168,61 +178,36 @@ bool Reader::argument(const Json &json, const std::string &where,
       return fail(where, "'shape_only' is not a boolean of a tensor");
     out.isShapeOnly = shapeOnly->get<bool>();
   }
-  if (kind == "tensor")
-    return shape(json, where, out);
-  if (kind != "scalar")
+  if (kind == "tensor") {
+    if (!shape(json, where, out))
+      return false;
+  } else if (kind == "scalar") {
+    out.kind = POSENC_SCALAR;
+    if (out.dtype != POSENC_I64 && out.dtype != POSENC_I32 &&
+        out.dtype != POSENC_INDEX && !isRealScalar(out))
+      return fail(where, "a scalar of dtype " + quote(dtype));
+  } else {
     return fail(where, "unknown kind " + quote(kind));
-  out.kind = POSENC_SCALAR;
-  if (out.dtype != POSENC_I64 && out.dtype != POSENC_I32 &&
-      out.dtype != POSENC_INDEX && !isRealScalar(out))
-    return fail(where, "a scalar of dtype " + quote(dtype));
+  }
+  if (auto value = json.find("size_value"); value != json.end()) {
+    if (!value->is_boolean() || !isInteger(out))
+      return fail(where, "'size_value' is not a boolean of an integer");
+    out.isSizeValue = value->get<bool>();
+  }
   return true;
-}
-
-/// Whether the argument is a tensor whose only element may be part of a size.
-static bool isSizeElement(const posenc_argument &argument) {
-  bool hasOne = argument.kind == POSENC_TENSOR &&
-                (argument.dtype == POSENC_I64 || argument.dtype == POSENC_I32);
-  for (const Dim &dim : argument.shape)
-    hasOne &= dim.kind == Dim::Kind::Static && dim.value == 1;
-  return hasOne;
 }
 
 bool Reader::resolveShapes(std::vector<posenc_argument> &arguments,
                            const std::string &where,
                            const posenc_function &function,
                            std::vector<bool> &used) {
-  using Source = SizeExpression::Source;
-  auto findName = [&](const std::string &name) -> std::optional<Source> {
-    for (size_t i = 0; i < function.sizes.size(); ++i)
-      if (function.sizes[i] == name)
-        return Source{Source::Kind::Size, static_cast<int64_t>(i)};
-    for (size_t i = 0; i < function.inputs.size(); ++i) {
-      const posenc_argument &input = function.inputs[i];
-      bool isElement = name == input.name + "[0]";
-      if (isElement ? isSizeElement(input)
-                    : input.kind == POSENC_SCALAR && input.name == name)
-        return Source{isElement ? Source::Kind::Element : Source::Kind::Scalar,
-                      static_cast<int64_t>(i)};
-    }
-    return std::nullopt;
-  };
+  bool areOutputs = &arguments == &function.outputs;
+  int64_t number = -1;
   for (posenc_argument &argument : arguments)
     for (Dim &dim : argument.shape) {
+      ++number;
       if (dim.kind == Dim::Kind::Static)
         continue;
-      std::optional<Source> source = findName(dim.name);
-      bool isExpression = !source || source->kind == Source::Kind::Element;
-      if (&arguments == &function.outputs && isExpression) {
-        dim.expression = SizeExpression::parse(dim.name, findName);
-        if (dim.expression) {
-          dim.kind = Dim::Kind::Expression;
-          for (const Source &source : dim.expression->sources())
-            if (source.kind == Source::Kind::Size)
-              used[source.index] = true;
-          continue;
-        }
-      }
       dim.value = -1;
       for (size_t i = 0; i < function.sizes.size(); ++i)
         if (function.sizes[i] == dim.name) {
@@ -239,6 +224,10 @@ bool Reader::resolveShapes(std::vector<posenc_argument> &arguments,
                       quote(dim.name) + " is both a size and a scalar input");
         dim.kind = Dim::Kind::Scalar;
         dim.value = static_cast<int64_t>(i);
+      }
+      if (dim.value < 0 && areOutputs && !function.outputSizesSymbol.empty()) {
+        dim.kind = Dim::Kind::Computed;
+        dim.value = number;
       }
       if (dim.value < 0)
         return fail(where, "the shape of " + quote(argument.name) + " names " +
@@ -278,6 +267,10 @@ bool Reader::function(const Json &json, const std::string &where,
     return false;
   if (json.contains("vulkan") &&
       !symbol(json, where, "vulkan", prefix, out.vulkanSymbol))
+    return false;
+  const char *sizes = "output_sizes_by_values";
+  if (json.contains(sizes) &&
+      !symbol(json, where, sizes, prefix, out.outputSizesSymbol))
     return false;
 
   std::set<std::string> names;
@@ -371,7 +364,7 @@ bool Reader::metadata(const Json &json, Metadata &out) {
                   "it has code for Vulkan, but the library has no 'vulkan'");
     for (const std::string *symbol :
          {&last.symbol, &last.cudaSymbol, &last.cudaWorkspaceSymbol,
-          &last.vulkanSymbol})
+          &last.vulkanSymbol, &last.outputSizesSymbol})
       if (!symbol->empty() && !symbols.insert(*symbol).second)
         return fail(where, "the symbol " + quote(*symbol) + " is used twice");
   }

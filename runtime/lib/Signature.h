@@ -9,10 +9,9 @@
 #ifndef POSENC_RUNTIME_LIB_SIGNATURE_H
 #define POSENC_RUNTIME_LIB_SIGNATURE_H
 
-#include "SizeExpression.h"
-
 #include "posenc/runtime/runtime.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,15 +20,15 @@ namespace posenc::runtime {
 /// The size of one dimension of an argument.
 struct Dim {
   enum class Kind {
-    Static,    ///< `value` is the size in elements
-    Size,      ///< `value` is the index of a dynamic size
-    Scalar,    ///< `value` is the index of the scalar input that is the size
-    Expression ///< `expression` computes the size
+    Static,  ///< `value` is the size in elements
+    Size,    ///< `value` is the index of a dynamic size
+    Scalar,  ///< `value` is the index of the scalar input that is the size
+    Computed ///< the library computes it: `value` is its index among all
+             ///< dimensions of the outputs
   };
   Kind kind = Kind::Static;
   int64_t value = 0;
-  std::string name; ///< of the size or input, or the expression as text
-  std::optional<SizeExpression> expression;
+  std::string name; ///< of the size or input, or an expression for messages
 };
 
 } // namespace posenc::runtime
@@ -40,6 +39,9 @@ struct posenc_argument {
   posenc_dtype dtype = POSENC_DTYPE_INVALID;
   std::vector<posenc::runtime::Dim> shape;
   bool isShapeOnly = false; ///< the function reads only the shape
+  /// The library may need the value, a scalar or the only element, to compute
+  /// shapes of outputs.
+  bool isSizeValue = false;
 };
 
 namespace posenc::runtime {
@@ -60,7 +62,8 @@ struct posenc_function {
   std::string cudaSymbol; ///< empty if there is none for CUDA
   /// Empty if it takes no workspace on CUDA devices.
   std::string cudaWorkspaceSymbol;
-  std::string vulkanSymbol; ///< empty if there is none for Vulkan
+  std::string vulkanSymbol;      ///< empty if there is none for Vulkan
+  std::string outputSizesSymbol; ///< empty if no shape of an output is computed
   std::vector<posenc_argument> inputs;
   std::vector<posenc_argument> outputs;
   std::vector<std::string> sizes; ///< the names of the dynamic sizes
@@ -72,6 +75,7 @@ struct posenc_function {
   void *cudaEntry = nullptr;   ///< takes DLPack tensors in CUDA memory
   void *vulkanEntry =
       nullptr; ///< takes DLPack tensors and a PosencVulkanLauncher
+  void *outputSizes = nullptr;   ///< `<symbol>_output_sizes_by_values`
   void *workspace = nullptr;     ///< int64_t (sizes...): workspace in bytes
   void *cudaWorkspace = nullptr; ///< the same on CUDA devices
   bool supported = true;         ///< whether this CPU can run the code for CPUs

@@ -27,6 +27,8 @@ inline constexpr llvm::StringLiteral kLaunchTensorsSymbol =
 inline constexpr llvm::StringLiteral kLaunchFfiSymbol = "posenc.launch_ffi";
 inline constexpr llvm::StringLiteral kGetWorkspaceSymbol =
     "posenc.get_workspace";
+inline constexpr llvm::StringLiteral kGetOutputSizesSymbol =
+    "posenc.get_output_sizes";
 inline constexpr llvm::StringLiteral kRunSharedSymbol = "posenc.run_shared";
 inline constexpr llvm::StringLiteral kRunSmallSharedSymbol =
     "posenc.run_small_shared";
@@ -78,6 +80,12 @@ inline constexpr llvm::StringLiteral kVulkanSuffix = POSENC_VULKAN_SUFFIX;
 inline constexpr llvm::StringLiteral kWorkspaceSuffix = POSENC_WORKSPACE_SUFFIX;
 inline constexpr llvm::StringLiteral kCudaWorkspaceSuffix =
     POSENC_CUDA_WORKSPACE_SUFFIX;
+/// The suffixes of the entry points that compute the shapes of a function's
+/// outputs: from those of its inputs, and from values of inputs, too.
+inline constexpr llvm::StringLiteral kOutputSizesSuffix =
+    POSENC_OUTPUT_SIZES_SUFFIX;
+inline constexpr llvm::StringLiteral kOutputSizesByValuesSuffix =
+    POSENC_OUTPUT_SIZES_BY_VALUES_SUFFIX;
 
 /// Separates the names of a function and of an argument in the name of the
 /// function that packs the argument.
@@ -137,6 +145,13 @@ MemRefType getKernelMemRefType(RankedTensorType tensor);
 /// tensors t that have one: +, -, *, / and % rounded towards minus infinity,
 /// min(a, b), max(a, b), (a < b ? c : d) and (a == b ? c : d).
 std::string getSizeName(AbiAttr abi, int64_t number);
+
+/// Whether a dimension of an output is computed: a term, or a scalar input.
+bool hasComputedShapes(AbiAttr abi);
+
+/// Whether the entry point that computes shapes takes the value of an input: an
+/// integer, or the element of a tensor that sizes depend on.
+bool hasSizeValue(AbiAttr abi, int64_t input);
 
 /// Returns the text of an expression of a signature's symbols for diagnostics,
 /// in which sizes are dimensions of arguments.

@@ -88,7 +88,7 @@ class Checker:
         expected = {f"{prefix}_metadata", f"{prefix}_set_parallel_for"}
         for name in self.arguments.functions.split(","):
             expected |= {f"{prefix}_{name}", f"{prefix}_{name}_dl",
-                         f"__tvm_ffi_{prefix}_{name}"}
+                         f"{prefix}_{name}_output_sizes", f"__tvm_ffi_{prefix}_{name}"}
         exported = {name for name, _ in
                     self.symbols(path, "-D", "--defined-only")}
         # Functions with a workspace also export its size.

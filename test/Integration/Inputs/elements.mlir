@@ -65,3 +65,21 @@ func.func @pair(%t: tensor<1xi64>, %u: tensor<i64>) -> tensor<?x?xf32> {
   %result = tensor.splat %five[%rows, %columns] : tensor<?x?xf32>
   return %result : tensor<?x?xf32>
 }
+
+// x, then y. No value of an input is part of a size.
+func.func @join(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+  %result = tensor.concat dim(0) %x, %y : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  return %result : tensor<?xf32>
+}
+
+// The dimensions of all three tensors are the same.
+func.func @sum(%x: tensor<?x3xf32>, %y: tensor<?x3xf32>) -> tensor<?x3xf32> {
+  %result = arith.addf %x, %y : tensor<?x3xf32>
+  return %result : tensor<?x3xf32>
+}
+
+// A number of elements that is a scalar.
+func.func @fill(%value: i64, %n: index) -> tensor<?xi64> {
+  %result = tensor.splat %value[%n] : tensor<?xi64>
+  return %result : tensor<?xi64>
+}

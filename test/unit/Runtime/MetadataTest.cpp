@@ -182,30 +182,36 @@ TEST(Metadata, Shapes) {
   EXPECT_EQ(shape(many), "functions[0].inputs[0]: rank 33 is more than 32");
 }
 
-/// Only the element of a tensor that has no other is part of a size.
-TEST(Metadata, Elements) {
-  auto size = [](const char *dtype, const char *shape, const char *size) {
-    return function(tensorJson("t", dtype, shape) + "," +
-                        tensorJson("x", "f32", "\"n\""),
-                    tensorJson("y", "f32", size), "\"n\"");
+/// Sizes that are neither names nor numbers are computed by a function of the
+/// library; they are those of outputs.
+TEST(Metadata, ComputedSizes) {
+  auto json = [](const char *size, const char *more, const char *value = "",
+                 const char *input = "\"n\"") {
+    std::string function = functionJson(
+        "f", tensorJson("t", "i64", "1") + "," + tensorJson("x", "f32", input),
+        tensorJson("y", "f32", size), "\"n\"");
+    function.insert(function.size() - 1, more);
+    size_t at = function.find("\"kind\"");
+    return error(libraryJson(function.insert(at, value)));
   };
-  for (const char *dtype : {"i64", "i32"})
-    for (const char *shape : {"", "1", "1,1"})
-      for (const char *text : {"\"t[0]\"", "\"max(n, 2 * t[0] - 1)\""})
-        EXPECT_EQ(size(dtype, shape, text), "");
-  std::string unknown = "functions[0]: the shape of 'y' names 't[0]', which is "
-                        "neither a size nor a scalar input";
-  EXPECT_EQ(size("i8", "1", "\"t[0]\""), unknown);
-  EXPECT_EQ(size("i64", "2", "\"t[0]\""), unknown);
-  EXPECT_EQ(size("i64", "\"n\"", "\"t[0]\""), unknown);
-  EXPECT_NE(size("i64", "1", "\"t\""), "");
-  EXPECT_NE(size("i64", "1", "\"t[1]\""), "");
-  EXPECT_NE(size("i64", "1", "\"n[0]\""), "");
-  // The sizes of inputs are no expressions.
-  EXPECT_NE(function(tensorJson("t", "i64", "1") + "," +
-                         tensorJson("x", "f32", "\"t[0]\""),
-                     "", ""),
-            "");
+  const char *symbol = R"(,"output_sizes_by_values":"m_f_sizes")";
+  for (const char *size : {R"("t[0]")", R"("max(n, 2 * t[0] - 1)")"}) {
+    EXPECT_EQ(json(size, symbol), "");
+    EXPECT_NE(json(size, ""), "");
+  }
+  EXPECT_EQ(json(R"("t[0]")", ""), "functions[0]: the shape of 'y' names "
+                                   "'t[0]', which is neither a size nor a "
+                                   "scalar input");
+  EXPECT_NE(json("1", symbol, "", R"("2 * n")"), "");
+  EXPECT_EQ(json("1", R"(,"output_sizes_by_values":"puts")"),
+            "functions[0]: the symbol 'puts' is not a C identifier that starts "
+            "with 'm_'");
+  EXPECT_EQ(json("1", R"(,"output_sizes_by_values":"m_f")"),
+            "functions[0]: the symbol 'm_f' is used twice");
+  EXPECT_EQ(json("1", "", R"("size_value":true,)"), "");
+  EXPECT_EQ(json("1", "", R"("size_value":1,)"),
+            "functions[0].inputs[0]: 'size_value' is not a boolean of an "
+            "integer");
 }
 
 TEST(Metadata, CodeForGpus) {

@@ -37,7 +37,9 @@
   X(GpuFailed, 14, "the driver reports an error, which err has")               \
   X(Weights, 15,                                                               \
     "the weights are not open, or their file is not the one that was\n"        \
-    "compiled with the library")
+    "compiled with the library")                                               \
+  X(Unknown, 16,                                                               \
+    "the shapes of the inputs do not determine those of the outputs")
 
 enum PosencEntryStatus {
 #define POSENC_ENTRY_STATUS(name, number, meaning) kEntry##name = number,

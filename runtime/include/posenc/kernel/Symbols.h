@@ -17,6 +17,8 @@
 #define POSENC_VULKAN_SUFFIX "_vulkan"
 #define POSENC_WORKSPACE_SUFFIX "_workspace"
 #define POSENC_CUDA_WORKSPACE_SUFFIX "_cuda_workspace"
+#define POSENC_OUTPUT_SIZES_SUFFIX "_output_sizes"
+#define POSENC_OUTPUT_SIZES_BY_VALUES_SUFFIX "_output_sizes_by_values"
 #define POSENC_FFI_PREFIX "__tvm_ffi_"
 #define POSENC_METADATA_SUFFIX "_metadata"
 #define POSENC_SET_PARALLEL_FOR_SUFFIX "_set_parallel_for"
