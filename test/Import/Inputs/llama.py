@@ -56,7 +56,8 @@ def main():
     stored = os.path.getsize("model.safetensors")
     print(f"file of weights: {stored / MIB:.0f} MiB, library: "
           f"{os.path.getsize('libmodel.so') / MIB:.1f} MiB")
-    failed = peak > limit or stored > os.path.getsize("model.onnx.data") + 8 * MIB
+    # The last panel of a matrix has columns of zeros.
+    failed = peak > limit or stored > 1.01 * os.path.getsize("model.onnx.data") + 8 * MIB
 
     ids = np.random.default_rng(4).integers(0, config.vocabulary, (1, 6))
     inputs = config.get_inputs(ids, np.ones((1, 6), np.int64), config.create_caches(16))
