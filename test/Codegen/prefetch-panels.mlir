@@ -9,24 +9,24 @@
 // RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(posenc-prefetch-panels{product-unroll=4}))' | FileCheck %s
 // RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(posenc-prefetch-panels{prefetch-distance=0}))' | FileCheck %s --check-prefix=NONE
 // NONE-NOT: memref.prefetch
+// RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(posenc-prefetch-panels{product-unroll=4 product-panel-cache=2}))' | FileCheck %s --check-prefix=IN-L2
 
 // RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(posenc-prefetch-panels{product-prefetch=1 prefetch-distance=0}),canonicalize,cse)' | FileCheck %s --check-prefix=RESULTS
 
 #ahead = affine_map<()[s0, s1] -> (s0 + s1)>
 
 // Four register tiles read 256 rows of two cache lines. Each tile prefetches
-// 128 of the next 512 lines, one per iteration.
+// 128 of the next 512 lines, one in two iterations.
 // CHECK-LABEL: func.func @product(
 // CHECK-SAME:    %{{.*}}: memref<32x?xf32>, %[[W:[a-z0-9]*]]: memref<?x32xf32>
 // CHECK:         scf.for %[[TILE:.*]] = %c0 to %c32 step %c8
 // CHECK:           %[[LINE:.*]] = arith.muli %{{.*}}, %c128{{.*}} : index
-// CHECK:           %[[NEXT:.*]] = affine.apply #{{.*}}()[%{{.*}}, %c256]
 // CHECK:           %[[FIRST:.*]] = arith.muli %[[LINE]], %c16{{.*}} : index
+// CHECK:           %[[NEXT:.*]] = affine.apply #{{.*}}()[%{{.*}}, %c256]
 // CHECK:           scf.for %[[K:.*]] = %c0 to %c256
 // CHECK:             %[[ROW:.*]] = affine.apply #{{.*}}()[%{{.*}}, %[[K]]]
-// CHECK:             %[[STEP:.*]] = arith.muli %[[K]], %c16{{.*}} : index
-// CHECK:             %[[MINE:.*]] = arith.minui %[[STEP]], %c2032{{.*}} : index
-// CHECK:             %[[AT:.*]] = arith.addi %[[FIRST]], %[[MINE]] : index
+// CHECK:             %[[STEP:.*]] = arith.muli %[[K]], %c8{{.*}} : index
+// CHECK:             %[[AT:.*]] = arith.addi %[[FIRST]], %[[STEP]] : index
 // CHECK:             memref.prefetch %[[W]][%[[NEXT]], %[[AT]]]
 // CHECK-NOT:         memref.prefetch
 // CHECK:             vector.transfer_read %[[W]][%[[ROW]], %c0]
@@ -170,6 +170,73 @@ func.func @few_rows(%w: memref<?x32xf32>, %n: index, %start: vector<32xf32>) -> 
 
 // -----
 
+// An unknown number of register tiles divides the lines, if fences keep their
+// operations in order. A single one prefetches all of them, 8 KiB (128 lines) ahead
+// of its reads.
+// CHECK-LABEL: func.func @unknown_tiles(
+// CHECK-SAME:    %[[W:[a-z0-9]*]]: memref<256x32xf32>
+// CHECK:         scf.for %[[TILE:.*]] = %c0 to %{{.*}} step %c8
+// CHECK:           %[[COUNT:.*]] = arith.ceildivui %{{.*}}, %c8{{.*}} : index
+// CHECK:           %[[SHARE:.*]] = arith.ceildivui %c32{{.*}}, %[[COUNT]] : index
+// CHECK:           %[[IS_ONLY:.*]] = arith.cmpi eq, %[[COUNT]], %c1{{.*}} : index
+// CHECK:           %[[FIRST:.*]] = arith.select %[[IS_ONLY]], %c-6144{{.*}}, %{{.*}} : index
+// CHECK:           scf.for %[[K:.*]] = %c0 to %c256
+// CHECK:             %[[STEP:.*]] = arith.muli %[[K]], %[[SHARE]] : index
+// CHECK:             %[[AT:.*]] = arith.addi %[[FIRST]], %[[STEP]] : index
+// CHECK:             memref.prefetch %[[W]][%c256, %[[AT]]]
+// CHECK:             %[[IS_MORE:.*]] = arith.cmpi ugt, %[[SHARE]], %c16{{.*}} : index
+// CHECK:             scf.if %[[IS_MORE]] {
+// CHECK:               %[[AT1:.*]] = arith.addi %[[AT]], %c16{{.*}} : index
+// CHECK:               memref.prefetch %[[W]][%c256, %[[AT1]]]
+// CHECK-NOT:           memref.prefetch
+func.func @unknown_tiles(%w: memref<256x32xf32>, %y: memref<?x32xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c256 = arith.constant 256 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %tile = %c0 to %n step %c8 {
+    %start = vector.transfer_read %y[%tile, %c0], %zero {in_bounds = [true]} : memref<?x32xf32>, vector<32xf32>
+    %sum = scf.for %k = %c0 to %c256 step %c1 iter_args(%acc = %start) -> (vector<32xf32>) {
+      %b = vector.transfer_read %w[%k, %c0], %zero {in_bounds = [true]} : memref<256x32xf32>, vector<32xf32>
+      %s = arith.addf %b, %acc : vector<32xf32>
+      llvm.fence syncscope("singlethread") acq_rel
+      scf.yield %s : vector<32xf32>
+    }
+    vector.transfer_write %sum, %y[%tile, %c0] {in_bounds = [true]} : vector<32xf32>, memref<?x32xf32>
+  }
+  return
+}
+
+// -----
+
+// Conditions would divide the body of a loop that LLVM reorders, which prefetches a line
+// for each row.
+// CHECK-LABEL: func.func @unordered_tiles(
+// CHECK-NOT:     scf.if
+// CHECK:         memref.prefetch
+// CHECK-NOT:     memref.prefetch
+// CHECK:         return
+func.func @unordered_tiles(%w: memref<256x32xf32>, %y: memref<?x32xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c256 = arith.constant 256 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %tile = %c0 to %n step %c8 {
+    %start = vector.transfer_read %y[%tile, %c0], %zero {in_bounds = [true]} : memref<?x32xf32>, vector<32xf32>
+    %sum = scf.for %k = %c0 to %c256 step %c1 iter_args(%acc = %start) -> (vector<32xf32>) {
+      %b = vector.transfer_read %w[%k, %c0], %zero {in_bounds = [true]} : memref<256x32xf32>, vector<32xf32>
+      %s = arith.addf %b, %acc : vector<32xf32>
+      scf.yield %s : vector<32xf32>
+    }
+    vector.transfer_write %sum, %y[%tile, %c0] {in_bounds = [true]} : vector<32xf32>, memref<?x32xf32>
+  }
+  return
+}
+
+// -----
+
 // Scratch memory, parts of rows, every other row, and scalars are not prefetched.
 // CHECK-LABEL: func.func @others(
 // CHECK-NOT:     memref.prefetch
@@ -234,20 +301,17 @@ func.func @results(%w: memref<256x32xf32>, %y: memref<32x32xf32>) {
 
 // -----
 
-// An iteration that reads four rows prefetches four lines, one behind another.
+// An iteration that reads four rows prefetches a line: four tiles share the lines.
 // CHECK-LABEL: func.func @unrolled(
 // CHECK-SAME:    %{{.*}}: memref<32x256xf32>, %[[W:[a-z0-9]*]]: memref<256x16xf32>
 // CHECK:           scf.for %[[K:.*]] = %c0 to %c256 step %c4
-// CHECK:             %[[STEP:.*]] = arith.divui %[[K]], %c4
-// CHECK:             %[[LINE:.*]] = arith.muli %[[STEP]], %c64
-// CHECK:             arith.minui %[[LINE]]
-// CHECK:             memref.prefetch %[[W]]
-// CHECK:             math.fma
-// CHECK:             memref.prefetch %[[W]]
-// CHECK:             memref.prefetch %[[W]]
-// CHECK:             memref.prefetch %[[W]]
+// CHECK:             %[[ITERATION:.*]] = arith.divui %[[K]], %c4
+// CHECK:             %[[STEP:.*]] = arith.muli %[[ITERATION]], %c16
+// CHECK:             memref.prefetch %[[W]]{{.*}}, read, locality<3>
 // CHECK-NOT:         memref.prefetch %[[W]]
 // CHECK:             scf.yield
+// IN-L2-LABEL: func.func @unrolled(
+// IN-L2:         memref.prefetch {{.*}}, read, locality<2>
 func.func @unrolled(%x: memref<32x256xf32>, %w: memref<256x16xf32>, %y: memref<32x16xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -16,6 +16,9 @@
 // The first block of the reduction starts from the filled value, also at the edges,
 // where the result is not read. A fill is not stored.
 // RUN: posenc-opt %s --split-input-file --mlir-print-local-scope \
+// RUN:   --pass-pipeline='builtin.module(func.func(posenc-tile-contractions{vector-bytes=64 product-panel-rows=128}),canonicalize,cse)' \
+// RUN:   | FileCheck %s --check-prefix=PANELS
+// RUN: posenc-opt %s --split-input-file --mlir-print-local-scope \
 // RUN:   --pass-pipeline='builtin.module(func.func(posenc-tile-contractions{vector-bytes=64 product-peel=1}),canonicalize,cse)' \
 // RUN:   | FileCheck %s --check-prefix=PEEL
 // PEEL-LABEL: func.func @matmul(
@@ -140,4 +143,29 @@ func.func @others(%a: tensor<?x?xi32>, %b: tensor<?x?xi32>, %c: tensor<?x?xi32>,
   %r = linalg.matmul ins(%a, %b : tensor<?x?xi32>, tensor<?x?xi32>) outs(%c : tensor<?x?xi32>) -> tensor<?x?xi32>
   %s = linalg.matmul ins(%x, %y : tensor<0x4xf32>, tensor<4x8xf32>) outs(%z : tensor<0x8xf32>) -> tensor<0x8xf32>
   return %r, %s : tensor<?x?xi32>, tensor<0x8xf32>
+}
+
+// -----
+
+// Blocks of rows of a product with panels of the caller are about equal: 300 rows are
+// three blocks of 104, 104 and 92. The step follows from the number of rows.
+// CHECK-LABEL: func.func @panels(
+// CHECK:         %[[M:.*]] = tensor.dim %{{.*}}, %c0
+// CHECK:         %[[COUNT:.*]] = arith.ceildivui %[[M]], %c264
+// CHECK:         %[[BLOCKS:.*]] = arith.maxui %[[COUNT]], %c1
+// CHECK:         %[[ROWS:.*]] = arith.ceildivui %[[M]], %[[BLOCKS]]
+// CHECK:         %[[TILES:.*]] = arith.ceildivui %[[ROWS]], %c8
+// CHECK:         %[[SOME:.*]] = arith.maxui %[[TILES]], %c1
+// CHECK:         %[[STEP:.*]] = arith.muli %[[SOME]], %c8
+// CHECK:         scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (%[[M]], 96) step (%[[STEP]], 32)
+// CHECK:         scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (300, 96) step (152, 32)
+// PANELS-LABEL: func.func @panels(
+// PANELS:         scf.forall
+// PANELS:         scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (300, 96) step (104, 32)
+func.func @panels(%a: tensor<?x64xf32>, %b: tensor<3x64x32xf32>, %c: tensor<?x96xf32>, %d: tensor<300x64xf32>, %e: tensor<300x96xf32>) -> (tensor<?x96xf32>, tensor<300x96xf32>) {
+  %w = tensor.empty() : tensor<64x96xf32>
+  %u = linalg.unpack %b outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [32] into %w : tensor<3x64x32xf32> -> tensor<64x96xf32>
+  %r = linalg.matmul ins(%a, %u : tensor<?x64xf32>, tensor<64x96xf32>) outs(%c : tensor<?x96xf32>) -> tensor<?x96xf32>
+  %s = linalg.matmul ins(%d, %u : tensor<300x64xf32>, tensor<64x96xf32>) outs(%e : tensor<300x96xf32>) -> tensor<300x96xf32>
+  return %r, %s : tensor<?x96xf32>, tensor<300x96xf32>
 }

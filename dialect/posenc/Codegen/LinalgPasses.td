@@ -308,6 +308,10 @@ def PosencTileContractionsPass
     the reduction at most 256 elements, for AMX; rows of words end with zeros up to
     a multiple of 16.
 
+    A right-hand matrix that was packed before, or a constant, is read as panels. The
+    rows are then divided into about equal blocks of at most `product-panel-rows`;
+    if their number is unknown, so is the step of the `scf.forall`.
+
     With `product-peel`, the first block of the reduction is a loop of its own,
     whose register tiles start from the value of the `linalg.fill` that
     initializes the result. With `product-copied-rows`, that many rows of the

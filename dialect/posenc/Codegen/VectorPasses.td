@@ -137,7 +137,14 @@ def PosencPrefetchPanelsPass
     iteration and carries the accumulator; the outer loop, over register tiles,
     reads the same rows in all its iterations. Output: each iteration of the
     outer loop also prefetches some of the following rows; together they prefetch
-    as many rows as the inner loop reads. Left alone: rows that are read once.
+    as many rows as the inner loop reads, at a constant rate. A single iteration
+    of the outer loop reads the panel as a stream, which it prefetches at the
+    prefetch distance. If the number of iterations is unknown, conditions on it
+    select the lines of loops whose operations are kept in order by fences; other
+    loops prefetch a line for each row. Left alone: rows that are read once.
+
+    With `product-panel-cache`=2, panels that several iterations read are
+    prefetched into the L2 cache.
 
     With `product-prefetch`, each register tile also prefetches the results below
     its own, which the next tile loads or stores.

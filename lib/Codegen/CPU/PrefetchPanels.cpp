@@ -24,6 +24,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -177,9 +178,18 @@ std::optional<PanelRead> PanelRead::get(vector::TransferReadOp op,
   return PanelRead{op, sums, tiles, bytes / kLineBytes};
 }
 
+/// Whether statements of a loop's body, such as fences, keep the operations of
+/// a register tile in their order. LLVM reorders those of other loops, and
+/// spills sums if conditions divide the body.
+static bool hasOrderedTile(scf::ForOp loop) {
+  return llvm::any_of(*loop.getBody(), [](Operation &op) {
+    return isa<LLVM::FenceOp, LLVM::InlineAsmOp>(op);
+  });
+}
+
 /// Emits prefetches of the next block. Its cache lines are divided among the
 /// register tiles. In each iteration of its reduction loop, a register tile
-/// prefetches a few of its lines, until none are left.
+/// prefetches a few of its lines.
 void PanelRead::prefetchNext(const VectorTarget &target) {
   moveLoopInvariantCode(sums);
   Location loc = op.getLoc();
@@ -203,19 +213,28 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
         loc, subtract(tiles.getInductionVar(), begin), step);
     numTiles = divideUp(subtract(tiles.getUpperBound(), begin), step);
   }
-  // A loop over an unknown number of tiles has enough of them in its full
-  // blocks that one line for each row suffices.
-  int64_t linesPerStep =
-      *getConstantIntValue(sums.getStep()) *
-      llvm::divideCeil(linesPerRow,
-                       getConstantIntValue(numTiles).value_or(linesPerRow));
-  Value numRows = subtract(sums.getUpperBound(), sums.getLowerBound());
-  Value linesPerTile = divideUp(multiply(numRows, linesPerRow), numTiles);
-  Value first = b.createOrFold<arith::MulIOp>(loc, tile, linesPerTile);
-  // Lines are consecutive, so the address needs no row. The loop computes it by
-  // few instructions, of which the micro-kernel has none to spare.
+  // Iterations of a register tile advance by an equal share of the rows that
+  // they read, so that memory is read at a constant rate.
+  std::optional<int64_t> knownTiles = getConstantIntValue(numTiles);
   int64_t lineElements =
       8 * kLineBytes / op.getVectorType().getElementTypeBitWidth();
+  int64_t linesPerIteration =
+      linesPerRow * *getConstantIntValue(sums.getStep());
+  bool hasConditions = !knownTiles && hasOrderedTile(sums);
+  Value share = divideUp(constant(linesPerIteration * lineElements), numTiles);
+  int64_t numLines =
+      llvm::divideCeil(linesPerIteration, knownTiles.value_or(1));
+  if (!knownTiles && !hasConditions) {
+    // There are enough tiles in full blocks that a line for each row suffices.
+    numLines = linesPerIteration / linesPerRow;
+    share = constant(numLines * lineElements);
+  }
+  Value numRows = subtract(sums.getUpperBound(), sums.getLowerBound());
+  Value linesPerTile = divideUp(multiply(numRows, linesPerRow), numTiles);
+  Value first = multiply(b.createOrFold<arith::MulIOp>(loc, tile, linesPerTile),
+                         lineElements);
+  // Lines are consecutive, so the address needs no row. The loop computes it by
+  // few instructions, of which the micro-kernel has none to spare.
   SmallVector<Value> indices(op.getIndices());
   IRMapping atEnd;
   atEnd.map(sums.getInductionVar(), sums.getUpperBound());
@@ -223,37 +242,52 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
   if (Operation *apply = row.getDefiningOp())
     b.clone(*apply, atEnd);
   row = atEnd.lookup(row);
-  first = multiply(first, lineElements);
-  // A short block, such as one of codes, is too near: memory takes longer than
-  // it. Lines further on are those of the blocks after it.
-  std::optional<int64_t> rows = getConstantIntValue(numRows);
+  // A single tile reads the panel as a stream. The next block would be too near
+  // behind a short block, such as one of codes, as memory takes longer than it,
+  // and too far behind one of the size of the L1 cache.
   int64_t distance = target.prefetchDistance / kLineBytes;
-  if (!tiles && rows && *rows * linesPerRow < distance)
-    first = b.createOrFold<arith::AddIOp>(
-        loc, first, constant((distance - *rows * linesPerRow) * lineElements));
+  Value ahead =
+      multiply(subtract(constant(distance), multiply(numRows, linesPerRow)),
+               lineElements);
+  if (knownTiles == 1)
+    first = ahead;
+  else if (hasConditions)
+    first = arith::SelectOp::create(
+        b, loc,
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, numTiles,
+                              constant(1)),
+        ahead, first);
   Value last = multiply(subtract(linesPerTile, constant(1)), lineElements);
 
   b.setInsertionPoint(op);
   Value iteration = b.createOrFold<arith::DivUIOp>(
       loc, subtract(sums.getInductionVar(), sums.getLowerBound()),
       sums.getStep());
-  // Lines of an iteration share one limit; the last ones may belong to the next
-  // portion.
-  Value next = arith::AddIOp::create(
-      b, loc, first,
-      arith::MinUIOp::create(
-          b, loc, multiply(iteration, linesPerStep * lineElements), last));
+  Value next = b.createOrFold<arith::MulIOp>(loc, iteration, share);
+  if (!knownTiles && !hasConditions)
+    next = arith::MinUIOp::create(b, loc, next, last);
+  next = b.createOrFold<arith::AddIOp>(loc, first, next);
   // Codes that are unpacked come in bursts, for which the L1 cache has too few
   // buffers of missing lines.
-  constexpr unsigned inL2 = 2;
-  unsigned hint =
-      sums.getNumRegionIterArgs() == 0 ? inL2 : target.getLocalityHint();
+  constexpr unsigned inL1 = 3, inL2 = 2;
+  unsigned hint = target.getLocalityHint();
+  if (sums.getNumRegionIterArgs() == 0)
+    hint = inL2;
+  else if (knownTiles != 1)
+    hint = target.productPanelCache == 1 ? inL1 : inL2;
   // The memory system takes lines one by one better than several at once.
   SmallVector<Operation *> body;
   for (Operation *at = op; at; at = at->getNextNode())
     body.push_back(at);
-  for (int64_t i = 0; i < linesPerStep; ++i) {
-    b.setInsertionPoint(body[i * body.size() / linesPerStep]);
+  for (int64_t i = 0; i < numLines; ++i) {
+    b.setInsertionPoint(body[i * body.size() / numLines]);
+    // Many tiles need no more than a line for each iteration.
+    if (i > 0 && hasConditions) {
+      Value isNeeded = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ugt,
+                                             share, constant(i * lineElements));
+      b.setInsertionPointToStart(
+          scf::IfOp::create(b, loc, isNeeded).thenBlock());
+    }
     indices.back() =
         b.createOrFold<arith::AddIOp>(loc, next, constant(i * lineElements));
     memref::PrefetchOp::create(b, loc, op.getBase(), indices,

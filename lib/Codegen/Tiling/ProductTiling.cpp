@@ -68,15 +68,19 @@ private:
     return getValueOrCreateConstantIndexOp(b, loc, value);
   }
   /// Returns min(step, end - first).
-  OpFoldResult clip(int64_t step, OpFoldResult first, OpFoldResult end) {
-    AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  OpFoldResult clip(OpFoldResult step, OpFoldResult first, OpFoldResult end) {
+    AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
+               d2 = b.getAffineDimExpr(2);
     return affine::makeComposedFoldedAffineMin(
-        b, loc,
-        AffineMap::get(2, 0, {b.getAffineConstantExpr(step), d0 - d1},
-                       b.getContext()),
-        {end, first});
+        b, loc, AffineMap::get(3, 0, {d2, d0 - d1}, b.getContext()),
+        {end, first, step});
+  }
+  OpFoldResult clip(int64_t step, OpFoldResult first, OpFoldResult end) {
+    return clip(attr(step), first, end);
   }
   OpFoldResult getSize(unsigned loop);
+  /// Returns the rows of a block of C, of which `all` are distributed evenly.
+  OpFoldResult getBlockRows(OpFoldResult all);
   /// Returns the number of steps along k in a block of `depth` elements: words
   /// of two for bf16 dot products. `getCopiedDepth` is the number in a full
   /// block.
@@ -177,6 +181,21 @@ OpFoldResult ProductTiling::getSize(unsigned loop) {
             product.getMap(operand).getResultPosition(b.getAffineDimExpr(loop)))
       return tensor::getMixedSize(b, loc, product.getOperand(operand), *dim);
   llvm_unreachable("every loop indexes an operand");
+}
+
+OpFoldResult ProductTiling::getBlockRows(OpFoldResult all) {
+  if (!tiles.hasEvenBlocks)
+    return attr(tiles.blockRows);
+  auto divideUp = [&](Value x, Value y) -> Value {
+    return arith::CeilDivUIOp::create(b, loc, x, y);
+  };
+  // A product without rows has a step, too.
+  Value one = constant(1), tileRows = constant(tiles.rows);
+  Value count = divideUp(toValue(all), constant(tiles.blockRows));
+  count = arith::MaxUIOp::create(b, loc, count, one);
+  Value numTiles = divideUp(divideUp(toValue(all), count), tileRows);
+  numTiles = arith::MaxUIOp::create(b, loc, numTiles, one);
+  return arith::MulIOp::create(b, loc, numTiles, tileRows).getResult();
 }
 
 void ProductTiling::getSlice(AffineMap map, const Ranges &ranges,
@@ -690,7 +709,8 @@ Value ProductTiling::tile() {
   OpFoldResult allRows = getSize(product.m), allColumns = getSize(product.n);
   allDepth = getSize(product.k);
   ends.append({allRows, allColumns});
-  steps.append({attr(tiles.blockRows), attr(tiles.blockColumns)});
+  OpFoldResult blockRows = getBlockRows(allRows);
+  steps.append({blockRows, attr(tiles.blockColumns)});
   SmallVector<OpFoldResult> begins(ends.size(), attr(0));
   // A fill of the result becomes a fill of each block.
   Value init = product.getOperand(2);
@@ -712,7 +732,7 @@ Value ProductTiling::tile() {
     ranges[loop] = {variable, attr(1)};
   Value firstRow = variables[variables.size() - 2];
   firstColumn = variables.back();
-  rows = clip(tiles.blockRows, firstRow, allRows);
+  rows = clip(blockRows, firstRow, allRows);
   columns = clip(tiles.blockColumns, firstColumn, allColumns);
   ranges[product.m] = {firstRow, rows};
   ranges[product.n] = {firstColumn, columns};

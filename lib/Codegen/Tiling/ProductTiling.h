@@ -31,6 +31,8 @@ constexpr int64_t kTileWords = 16;
 struct ContractionTiles {
   int64_t rows, columns;
   int64_t blockRows, blockColumns, blockReduction;
+  /// Whether blocks have about equal numbers of rows, `blockRows` at most.
+  bool hasEvenBlocks = false;
   /// Rows of A that are copied to scratch at a time, or 0: A is read in place,
   /// unless it must be converted.
   int64_t copiedRows = 0;

@@ -309,6 +309,19 @@ private:
                               kCopiedBytes / bytes / tiles.getCopiedStride()) /
             tiles.rows * tiles.rows;
     }
+    if (product.panels) {
+      // Equal blocks: a short one would read all panels for few rows.
+      int64_t maxRows = std::max(
+          std::min<int64_t>(tiles.blockRows, productPanelRows) / tiles.rows,
+          int64_t{1});
+      tiles.blockRows = maxRows * tiles.rows;
+      if (!ShapedType::isDynamic(rows))
+        tiles.blockRows =
+            llvm::divideCeil(rows, llvm::divideCeil(rows, tiles.blockRows));
+      // Upstream fuses a user into loops of a known step.
+      tiles.hasEvenBlocks = ShapedType::isDynamic(rows) && !findUser(product);
+      tiles.blockRows = llvm::alignTo(tiles.blockRows, tiles.rows);
+    }
     if (tiles.usesBF16Dots) {
       // Products with few columns have smaller blocks, so that there are blocks
       // for more threads.
@@ -320,6 +333,7 @@ private:
       tiles.blockReduction = productDotDepth;
       tiles.blockRows = productDotRows;
       tiles.peelsFirst = false;
+      tiles.hasEvenBlocks = false;
       tiles.copiedRows = 0;
       tiles.usesBF16Tiles = bf16Tiles;
       if (tiles.usesBF16Tiles) {

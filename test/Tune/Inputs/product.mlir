@@ -47,6 +47,19 @@ func.func @shallow(%a: tensor<19x7xf32>, %b: tensor<7x100xf32>) -> tensor<19x100
   return %r : tensor<19x100xf32>
 }
 
+// A matrix that the caller has packed.
+func.func @panels(%a: tensor<?x301xf32>, %b: tensor<4x301x32xf32>) -> tensor<?x100xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %m = tensor.dim %a, %c0 : tensor<?x301xf32>
+  %w = tensor.empty() : tensor<301x100xf32>
+  %u = linalg.unpack %b outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [32] into %w : tensor<4x301x32xf32> -> tensor<301x100xf32>
+  %e = tensor.empty(%m) : tensor<?x100xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x100xf32>) -> tensor<?x100xf32>
+  %r = linalg.matmul ins(%a, %u : tensor<?x301xf32>, tensor<301x100xf32>) outs(%f : tensor<?x100xf32>) -> tensor<?x100xf32>
+  return %r : tensor<?x100xf32>
+}
+
 // Words of two codes, with blocks of 64.
 func.func @codes(%a: tensor<?x8x64xf32>, %c: tensor<8x32x64xi32>) -> tensor<?x64xf32> {
   %c0 = arith.constant 0 : index

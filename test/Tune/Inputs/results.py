@@ -38,7 +38,8 @@ variants = [
     # The rows of Intel's servers.
     {
         "product_tile_vectors": 3, "product_columns": 96, "product_panel_bytes": 98304,
-        "product_peel": 1, "product_unroll": 4, "product_prefetch": 1,
+        "product_panel_rows": 128, "product_peel": 1, "product_unroll": 4,
+        "product_prefetch": 1, "product_panel_cache": 2,
     },
     {"product_peel": 1, "product_prefetch": 1, "product_dot_columns": 512},
     {
@@ -82,6 +83,7 @@ values = {
     "product_tile_rows": [4, 6, 8, 12, 14],
     "product_tile_vectors": [2, 3],
     "product_rows": [16, 40, 264],
+    "product_panel_rows": [16, 40, 128],
     "product_columns": [32, 64, 128],
     "product_panel_bytes": [16384, 65536],
     "product_peel": [0, 1],
@@ -91,6 +93,7 @@ values = {
     "product_dot_depth": [64, 192, 512],
     "product_unroll": [1, 3, 4, 8],
     "product_prefetch": [0, 1],
+    "product_panel_cache": [1, 2],
     "code_tile_rows": [2, 4, 5, 6],
     "code_tile_vectors": [2, 4],
     "code_unpacking_rows": [1, 3, 4, 6],
@@ -175,6 +178,10 @@ calls["product"] = calls["accumulate"] = [
     "--input=75x301xf32=random:seed=1",
     "--input=301x100xf32=random:seed=2",
     "--input=75x100xf32=random:seed=3",
+]
+calls["panels"] = [
+    "--input=75x301xf32=random:seed=1",
+    "--input=4x301x32xf32=random:seed=2",
 ]
 calls["swapped"] = [
     "--input=301x75xf32=random:seed=1",
