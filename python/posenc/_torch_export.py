@@ -187,6 +187,40 @@ def _drop_sign(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.view(torch.int8) if tensor.dtype is torch.uint8 else tensor
 
 
+def _find_shapes(program: ExportedProgram) -> dict[str, list[Any]]:
+    """Returns the sizes of the inputs by name: integers, or expressions of symbols."""
+    return {node.name: [size if isinstance(size, int) else size.node.expr
+                        for size in node.meta["val"].shape]
+            for node in program.graph.nodes if node.op == "placeholder"
+            and isinstance(node.meta.get("val"), torch.Tensor)}
+
+
+def _check_sizes(tensors: Sequence[tuple[str, torch.Tensor]],
+                 shapes: Mapping[str, Sequence[Any]], ranges: Mapping[Any, Any]) -> None:
+    """Checks what the export has assumed of sizes: torch-mlir makes sizes dynamic that the
+    program needs to be constant, such as that of a dimension which is unbound."""
+    symbols: dict[Any, int] = {}
+    found = [(name, dim, expected, size) for name, tensor in tensors
+             if len(shapes[name]) == tensor.dim()
+             for dim, (expected, size) in enumerate(zip(shapes[name], tensor.shape))]
+    for name, dim, expected, size in found:
+        if getattr(expected, "is_Symbol", False):
+            symbols.setdefault(expected, size)
+            known = ranges.get(expected)
+            # A lower bound of 2 says only that 0 and 1 were not tried.
+            if known is not None and (size > known.upper or 2 < known.lower > size):
+                raise Error(f"dimension {dim} of '{name}' is {size}, expected from "
+                            f"{known.lower} to {known.upper}, as the program was exported")
+    for name, dim, expected, size in found:
+        if not isinstance(expected, int):
+            expected = expected.xreplace(symbols)
+            if getattr(expected, "free_symbols", None):
+                continue
+        if expected != size:
+            raise Error(f"dimension {dim} of '{name}' is {size}, expected {expected}, as the "
+                        "program was exported")
+
+
 class ExportedFunction:
     """A compiled program of torch.export: called with its arguments, it returns its
     results.
@@ -206,6 +240,8 @@ class ExportedFunction:
                  and isinstance(node.meta.get("val"), torch.Tensor)}
         self._inputs = [None if name not in names else name
                         for name in signature.user_inputs]
+        self._shapes = _find_shapes(program)
+        self._ranges = dict(program.range_constraints)
         # Constants such as None are no results of the function.
         self._outputs = [spec.arg for spec in signature.output_specs]
         self._unsigned = {node.name for node in program.graph.nodes
@@ -218,6 +254,9 @@ class ExportedFunction:
             raise Error(f"expected arguments of the structure {self._in_spec}, got {spec}")
         inputs = [_drop_sign(value.detach()) if isinstance(value, torch.Tensor) else value
                   for name, value in zip(self._inputs, flat) if name is not None]
+        _check_sizes([(name, value) for name, value in zip(self._inputs, flat)
+                      if name is not None and isinstance(value, torch.Tensor)],
+                     self._shapes, self._ranges)
         results = getattr(self.kernels, _FUNCTION)(*self.parameters, *inputs)
         tensors = iter(results if isinstance(results, (tuple, list)) else [results])
 

@@ -196,6 +196,25 @@ def test_unsigned_bytes():
         torch.testing.assert_close(result, expected, rtol=0, atol=0)
 
 
+def test_sizes_of_the_export():
+    """torch-mlir makes a size dynamic that unbind needs to be constant."""
+    pytest.importorskip("torch_mlir", reason="torch-mlir is not installed")
+
+    class Last(torch.nn.Module):
+        def forward(self, x, y):
+            return torch.unbind(x)[-1] + y
+
+    program = torch.export.export(
+        Last(), (torch.arange(3.0), torch.ones(6)),
+        dynamic_shapes=({0: torch.export.Dim.AUTO}, {0: torch.export.Dim("n", max=9)}))
+    function = posenc.torch.compile_exported(program, opt_level=0)
+    assert function(torch.arange(3.0), torch.ones(4)).tolist() == [3.0] * 4
+    with pytest.raises(posenc.Error, match="dimension 0 of 'x' is 5, expected 3"):
+        function(torch.arange(5.0), torch.ones(4))
+    with pytest.raises(posenc.Error, match="dimension 0 of 'y' is 10, expected from"):
+        function(torch.arange(3.0), torch.ones(10))
+
+
 def test_a_program_that_writes():
     pytest.importorskip("torch_mlir", reason="torch-mlir is not installed")
 
