@@ -282,20 +282,21 @@ void mlir::posenc::registerPipelines() {
       "Lower posenc on tensors to NVVM kernels and their launches",
       [](OpPassManager &manager, const PosencToNVVMOptions &options) {
         llvm::Expected<CudaTarget> target = CudaTarget::parse(options.chip);
-        bool hasAttention = target && target->hasAttention();
-        bool hasWarpgroups = target && target->hasWarpgroups();
+        GpuFeatures features;
+        features.functions = true;
+        features.attention = target && target->hasAttention();
+        features.warpgroups = target && target->hasWarpgroups();
+        features.smallSharedMemory = target && target->hasSmallSharedMemory();
         // Another pass reports an unknown architecture.
         llvm::consumeError(target.takeError());
-        buildPosencToGpuPipeline(manager, /*hasFunctions=*/true, hasAttention,
-                                 hasWarpgroups);
+        buildPosencToGpuPipeline(manager, features);
         buildGpuToNVVMPipeline(manager, options);
       });
 #ifndef POSENC_NO_VULKAN
   PassPipelineRegistration<PosencToSPIRVOptions>(
       "posenc-to-spirv", "Lower posenc on tensors to SPIR-V kernels",
       [](OpPassManager &manager, const PosencToSPIRVOptions &options) {
-        buildPosencToGpuPipeline(manager, /*hasFunctions=*/false,
-                                 /*hasAttention=*/false);
+        buildPosencToGpuPipeline(manager, GpuFeatures());
         buildGpuToSPIRVPipeline(manager, options);
       });
 #endif

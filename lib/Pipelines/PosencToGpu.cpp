@@ -41,13 +41,12 @@ static void addRows(OpPassManager &manager) {
 }
 
 void mlir::posenc::buildPosencToGpuLoopsPipeline(OpPassManager &manager,
-                                                 bool hasFunctions,
-                                                 bool hasAttention) {
+                                                 const GpuFeatures &features) {
   // Nothing waits for kernels on a GPU to report a failure.
   buildPosencToKernelsPipeline(manager, /*hasAssertions=*/false);
   // Packs have no bufferization, and copies have kernels.
   manager.addNestedPass<func::FuncOp>(createPosencDecomposeMovesPass());
-  if (hasFunctions)
+  if (features.functions)
     addRows(manager);
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
   manager.addPass(createPosencBufferizeKernelsPass());
@@ -59,22 +58,22 @@ void mlir::posenc::buildPosencToGpuLoopsPipeline(OpPassManager &manager,
   // Offsets of slices become arithmetic that kernels contain.
   manager.addNestedPass<func::FuncOp>(createLowerAffinePass());
   PosencSelectGpuKernelsPassOptions selection;
-  selection.functions = hasFunctions;
-  selection.attention = hasAttention;
+  selection.functions = features.functions;
+  selection.attention = features.attention;
   manager.addPass(createPosencSelectGpuKernelsPass(selection));
 }
 
 void mlir::posenc::buildGpuLoopsToKernelsPipeline(OpPassManager &manager,
-                                                  bool hasFunctions,
-                                                  bool hasAttention,
-                                                  bool hasWarpgroups) {
-  if (hasFunctions)
+                                                  const GpuFeatures &features) {
+  if (features.functions)
     manager.addPass(createConvertPosencRowsToGpuPass());
-  if (hasAttention) {
+  if (features.attention) {
     // The canonicalizer would remove loops of one iteration.
-    manager.addPass(createPosencNestAttentionPass({hasWarpgroups}));
+    manager.addPass(createPosencNestAttentionPass(
+        {features.warpgroups, features.smallSharedMemory}));
     manager.addPass(createCSEPass());
-    manager.addPass(createConvertPosencAttentionToGpuPass());
+    manager.addPass(
+        createConvertPosencAttentionToGpuPass({features.smallSharedMemory}));
     manager.addPass(createKernelCanonicalizer());
     manager.addPass(createCSEPass());
   }
@@ -94,10 +93,7 @@ void mlir::posenc::buildGpuLoopsToKernelsPipeline(OpPassManager &manager,
 }
 
 void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
-                                            bool hasFunctions,
-                                            bool hasAttention,
-                                            bool hasWarpgroups) {
-  buildPosencToGpuLoopsPipeline(manager, hasFunctions, hasAttention);
-  buildGpuLoopsToKernelsPipeline(manager, hasFunctions, hasAttention,
-                                 hasWarpgroups);
+                                            const GpuFeatures &features) {
+  buildPosencToGpuLoopsPipeline(manager, features);
+  buildGpuLoopsToKernelsPipeline(manager, features);
 }

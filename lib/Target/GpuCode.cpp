@@ -19,12 +19,11 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-LogicalResult mlir::posenc::lowerToGpu(ModuleOp module, bool hasFunctions,
-                                       bool hasAttention, bool hasWarpgroups) {
+LogicalResult mlir::posenc::lowerToGpu(ModuleOp module,
+                                       const GpuFeatures &features) {
   PassManager toLoops(module.getContext()), toKernels(module.getContext());
-  buildPosencToGpuLoopsPipeline(toLoops, hasFunctions, hasAttention);
-  buildGpuLoopsToKernelsPipeline(toKernels, hasFunctions, hasAttention,
-                                 hasWarpgroups);
+  buildPosencToGpuLoopsPipeline(toLoops, features);
+  buildGpuLoopsToKernelsPipeline(toKernels, features);
   if (failed(toLoops.run(module)) || failed(runUnverified(toKernels, module)))
     return failure();
   // False if all tensors are empty, for example; then there is nothing to
@@ -63,16 +62,16 @@ std::optional<GpuCode> mlir::posenc::generateGpuCode(ModuleOp module,
   code.host = module.clone();
   // All targets share the same kernels at this stage. Those of attention are
   // left out of the images of older GPUs.
-  bool hasAttention = !targets.vulkan &&
-                      llvm::any_of(targets.cuda, [](const CudaTarget &target) {
-                        return target.hasAttention();
-                      });
-  bool hasWarpgroups =
-      hasAttention && llvm::any_of(targets.cuda, [](const CudaTarget &target) {
-        return target.hasWarpgroups();
-      });
-  if (failed(lowerToGpu(*code.host, /*hasFunctions=*/!targets.vulkan,
-                        hasAttention, hasWarpgroups)))
+  GpuFeatures features;
+  features.functions = !targets.vulkan;
+  features.smallSharedMemory = true;
+  for (const CudaTarget &target : targets.cuda)
+    if (target.hasAttention() && !targets.vulkan) {
+      features.attention = true;
+      features.warpgroups |= target.hasWarpgroups();
+      features.smallSharedMemory &= target.hasSmallSharedMemory();
+    }
+  if (failed(lowerToGpu(*code.host, features)))
     return std::nullopt;
   std::optional<std::vector<CudaImage>> images =
       generateCudaImages(*code.host, targets.cuda, withCubins);

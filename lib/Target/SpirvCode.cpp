@@ -128,8 +128,7 @@ static std::optional<SpirvForm> lowerToSpirv(ModuleOp module) {
 
 std::optional<SpirvCode> mlir::posenc::generateSpirvCode(ModuleOp module,
                                                          StringRef prefix) {
-  if (failed(lowerToGpu(module, /*hasFunctions=*/false,
-                        /*hasAttention=*/false)))
+  if (failed(lowerToGpu(module, GpuFeatures())))
     return std::nullopt;
   std::optional<SpirvForm> form = lowerToSpirv(module);
   if (!form)

@@ -19,6 +19,10 @@ using namespace mlir::posenc;
 /// GPUs from sm_80 on.
 static constexpr int64_t kSharedBytes = 99 * 1024;
 
+/// Shared memory of each of two blocks on a multiprocessor of these: half of
+/// 100 KiB without 1 KiB that the system takes of each block.
+static constexpr int64_t kHalfSharedBytes = 49 * 1024;
+
 /// Shared memory of a block on sm_90.
 static constexpr int64_t kSharedBytes90 = 227 * 1024;
 
@@ -111,7 +115,8 @@ static int64_t countRegisters(const GpuAttentionTiles &tiles,
 }
 
 std::optional<GpuAttentionTiles>
-mlir::posenc::chooseAttentionTiles(const GpuAttentionSizes &sizes) {
+mlir::posenc::chooseAttentionTiles(const GpuAttentionSizes &sizes,
+                                   bool hasSmallSharedMemory) {
   // In order of preference: two tiles of rows halve the reads of shared memory,
   // and larger tiles of keys the number of barriers.
   static constexpr GpuAttentionTiles kTensorCores[] = {
@@ -120,20 +125,33 @@ mlir::posenc::chooseAttentionTiles(const GpuAttentionSizes &sizes) {
   static constexpr GpuAttentionTiles kThreads[] = {
       {4, 1, 1, 16, 2}, {2, 1, 1, 16, 2}, {2, 1, 1, 8, 2},
       {1, 1, 1, 8, 2},  {2, 2, 1, 8, 2},  {4, 4, 1, 8, 1}};
-  auto fits = [&](const GpuAttentionTiles &tiles) {
-    return tiles.getSharedBytes(sizes) <= kSharedBytes &&
-           countRegisters(tiles, sizes) <= kMaxRegisters;
-  };
-  if (sizes.elementBytes == 2) {
-    for (const GpuAttentionTiles &tiles : kTensorCores)
-      if (fits(tiles))
+  // Two blocks of four warps hide each other's barriers, so that one stage is
+  // enough. Tiles that divide the channels among warps are none of these: the
+  // warps would compute the same scores more often.
+  static constexpr GpuAttentionTiles kHalfOfTensorCores[] = {{4, 1, 2, 64, 2},
+                                                             {4, 1, 2, 32, 2},
+                                                             {4, 1, 1, 32, 2},
+                                                             {4, 1, 1, 16, 2},
+                                                             {4, 1, 1, 16, 1}};
+  static constexpr GpuAttentionTiles kHalfOfThreads[] = {
+      {4, 1, 1, 16, 2}, {4, 1, 1, 8, 2}, {4, 1, 1, 8, 1}};
+  bool isTensorCore = sizes.elementBytes == 2;
+  auto choose = [&](llvm::ArrayRef<GpuAttentionTiles> all,
+                    int64_t sharedBytes) -> std::optional<GpuAttentionTiles> {
+    for (const GpuAttentionTiles &tiles : all)
+      if (tiles.getSharedBytes(sizes) <= sharedBytes &&
+          countRegisters(tiles, sizes) <= kMaxRegisters)
         return tiles;
     return std::nullopt;
-  }
-  for (const GpuAttentionTiles &tiles : kThreads)
-    if (fits(tiles))
-      return tiles;
-  return std::nullopt;
+  };
+  std::optional<GpuAttentionTiles> half;
+  if (hasSmallSharedMemory)
+    half = isTensorCore ? choose(kHalfOfTensorCores, kHalfSharedBytes)
+                        : choose(kHalfOfThreads, kHalfSharedBytes);
+  if (half)
+    return half;
+  return isTensorCore ? choose(kTensorCores, kSharedBytes)
+                      : choose(kThreads, kSharedBytes);
 }
 
 /// Returns the first of some tiles that fits in `sharedBytes` and in the

@@ -109,7 +109,10 @@ def PosencNestAttentionPass
   }];
   let options = [
     Option<"warpgroups", "warpgroups", "bool", /*default=*/"false",
-           "Also emit loops with the tiles of sm_90a, and a branch between both">];
+           "Also emit loops with the tiles of sm_90a, and a branch between both">,
+    Option<"smallSharedMemory", "small-shared-memory", "bool", /*default=*/"false",
+           "Choose tiles of which two fit in the shared memory of sm_86, sm_89 and "
+           "sm_120">];
 }
 
 def ConvertPosencAttentionToGpuPass
@@ -138,7 +141,13 @@ def ConvertPosencAttentionToGpuPass
     gpu.launch_func @kernels::@f_attention blocks in (%blocks, %c1, %c1)
       threads in (%c128, %c1, %c1) dynamic_shared_memory_size %bytes args(...)
     ```
+
+    `small-shared-memory` must be that of `posenc-nest-attention`.
   }];
+  let options = [
+    Option<"smallSharedMemory", "small-shared-memory", "bool", /*default=*/"false",
+           "Choose tiles of which two fit in the shared memory of sm_86, sm_89 and "
+           "sm_120">];
   let dependentDialects =
       !listconcat(Posenc_GpuDialects, ["::mlir::nvgpu::NVGPUDialect"]);
 }

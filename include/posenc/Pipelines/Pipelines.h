@@ -102,20 +102,31 @@ struct PosencToSPIRVOptions : PassPipelineOptions<PosencToSPIRVOptions> {
                         llvm::cl::init(false)};
 };
 
+/// What the kernels of a GPU may contain.
+struct GpuFeatures {
+  /// Divisions and math functions, which have no SPIR-V form with the required
+  /// accuracy.
+  bool functions = false;
+  /// Attention, which needs NVIDIA GPUs from sm_80 on.
+  bool attention = false;
+  /// Products of warpgroups, beside other kernels of attention.
+  bool warpgroups = false;
+  /// Tiles of attention for multiprocessors with 100 KiB of shared memory.
+  bool smallSharedMemory = false;
+};
+
 /// Lowers posenc on tensors to launches of GPU kernels. Functions that cannot
-/// run on a GPU are removed. With `hasFunctions`, kernels may contain divisions
-/// and math functions, which have no SPIR-V form with the required accuracy;
-/// with `hasAttention`, attention, which needs NVIDIA GPUs from sm_80 on.
-void buildPosencToGpuPipeline(OpPassManager &manager, bool hasFunctions,
-                              bool hasAttention, bool hasWarpgroups = false);
+/// run on a GPU are removed.
+void buildPosencToGpuPipeline(OpPassManager &manager,
+                              const GpuFeatures &features);
 
 /// The two parts of buildPosencToGpuPipeline: the selection of the functions
 /// that can run on a GPU, and the kernels of these, which for attention are
 /// large.
-void buildPosencToGpuLoopsPipeline(OpPassManager &manager, bool hasFunctions,
-                                   bool hasAttention);
-void buildGpuLoopsToKernelsPipeline(OpPassManager &manager, bool hasFunctions,
-                                    bool hasAttention, bool hasWarpgroups);
+void buildPosencToGpuLoopsPipeline(OpPassManager &manager,
+                                   const GpuFeatures &features);
+void buildGpuLoopsToKernelsPipeline(OpPassManager &manager,
+                                    const GpuFeatures &features);
 
 /// Lowers GPU kernels to the NVVM dialect.
 void buildGpuToNVVMPipeline(OpPassManager &manager,

@@ -9,6 +9,7 @@
 #ifndef POSENC_TARGET_GPUCODE_H
 #define POSENC_TARGET_GPUCODE_H
 
+#include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Target/CudaCode.h"
 
 #include "mlir/IR/OwningOpRef.h"
@@ -39,11 +40,8 @@ struct GpuCode {
 
 /// Lowers a module at any stage before `vector` to launches and kernels.
 /// Functions without GPU kernels are removed with a warning; it is an error if
-/// none is left. With `hasFunctions`, kernels may contain divisions and math
-/// functions, which have no SPIR-V form; `hasAttention` is that of
-/// buildPosencToGpuPipeline.
-LogicalResult lowerToGpu(ModuleOp module, bool hasFunctions, bool hasAttention,
-                         bool hasWarpgroups = false);
+/// none is left.
+LogicalResult lowerToGpu(ModuleOp module, const GpuFeatures &features);
 
 /// Compiles the GPU kernels of a module at any stage before `vector`, without
 /// changing it. Returns nullopt after an error diagnostic.

@@ -28,6 +28,12 @@ struct CudaTarget {
 
   /// Whether it has asynchronous copies and the tensor cores of attention.
   bool hasAttention() const { return arch >= 80; }
+  /// Whether a multiprocessor has 100 KiB of shared memory, of which a block
+  /// may have 99: GeForce and RTX GPUs, L4 and L40S, GB10. Others of sm_80 and
+  /// newer have 164 KiB or more.
+  bool hasSmallSharedMemory() const {
+    return arch == 86 || arch == 89 || arch == 120 || arch == 121;
+  }
   /// Whether it has products of warpgroups and bulk copies.
   bool hasWarpgroups() const { return arch == 90 && isExact; }
   /// Whether it executes code for a chip: for itself, or for one that is not

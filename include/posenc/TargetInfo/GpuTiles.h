@@ -85,9 +85,13 @@ struct GpuAttentionTiles {
 };
 
 /// Returns the tiles for GPUs from sm_80 on, or nullopt if no tiles fit in the
-/// shared memory that all of these have, 99 KiB per block.
+/// shared memory that all of these have, 99 KiB per block. With
+/// `hasSmallSharedMemory`, tiles for multiprocessors of 100 KiB
+/// (CudaTarget::hasSmallSharedMemory) that two blocks share, unless heads are
+/// so wide that only the other tiles are useful.
 std::optional<GpuAttentionTiles>
-chooseAttentionTiles(const GpuAttentionSizes &sizes);
+chooseAttentionTiles(const GpuAttentionSizes &sizes,
+                     bool hasSmallSharedMemory = false);
 
 /// The most queries of a sequence for which kernels cut the keys into pieces,
 /// and the keys of a piece. A result does not depend on who computes a piece.

@@ -63,7 +63,7 @@ static void eraseLoops(scf::ForallOp loops) {
 
 /// Replaces the loops by a launch of a kernel for aligned operands, and of one
 /// for others.
-static LogicalResult convert(scf::ForallOp loops) {
+static LogicalResult convert(scf::ForallOp loops, bool hasSmallSharedMemory) {
   std::optional<AttentionNestParts> nest = AttentionNestParts::find(loops);
   if (!nest)
     return loops.emitOpError("has another form than the loops of attention");
@@ -85,7 +85,9 @@ static LogicalResult convert(scf::ForallOp loops) {
   }
   std::optional<GpuAttentionTiles> decode = getDecodeTiles(*nest);
   std::optional<GpuAttentionTiles> tiles =
-      decode ? decode : chooseAttentionTiles(getAttentionSizes(tile));
+      decode
+          ? decode
+          : chooseAttentionTiles(getAttentionSizes(tile), hasSmallSharedMemory);
   if (!tiles)
     return loops.emitOpError("has no tiles that fit in shared memory");
   Location loc = loops.getLoc();
@@ -127,7 +129,7 @@ struct ConvertPosencAttentionToGpu final
         nests.push_back(loops);
     });
     for (scf::ForallOp loops : nests)
-      if (failed(convert(loops)))
+      if (failed(convert(loops, smallSharedMemory)))
         return signalPassFailure();
   }
 };

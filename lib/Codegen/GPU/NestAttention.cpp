@@ -129,8 +129,10 @@ struct BulkTiles {
 /// Prepares one attention on memrefs.
 class AttentionNesting {
 public:
-  AttentionNesting(IRRewriter &rewriter, AttentionOp op)
-      : b(rewriter), loc(op.getLoc()), op(op) {}
+  AttentionNesting(IRRewriter &rewriter, AttentionOp op,
+                   bool hasSmallSharedMemory)
+      : b(rewriter), loc(op.getLoc()), op(op),
+        hasSmallSharedMemory(hasSmallSharedMemory) {}
 
   void nest(bool hasWarpgroups);
 
@@ -164,6 +166,7 @@ private:
   IRRewriter &b;
   Location loc;
   AttentionOp op;
+  bool hasSmallSharedMemory;
   /// An i1: whether kernels of sm_90a can be launched; null if there are none.
   Value hasBulkCopies;
   /// The tiles of few queries for sm_90a, if it has a kernel of its own.
@@ -451,7 +454,8 @@ static int64_t getMaxQueries(AttentionOp op) {
 
 /// Returns the tiles of an operation all or some of whose sequences have few
 /// queries; nullopt if there are none.
-static std::optional<FewQueries> findFewQueries(AttentionOp op) {
+static std::optional<FewQueries> findFewQueries(AttentionOp op,
+                                                bool hasSmallSharedMemory) {
   auto queries = cast<ShapedType>(op.getQuery().getType());
   auto keys = cast<ShapedType>(op.getKey().getType());
   int64_t group = queries.getDimSize(op.getQueryHeadDim()) /
@@ -480,7 +484,9 @@ static std::optional<FewQueries> findFewQueries(AttentionOp op) {
   }
   if (bulk && !supportsBulkCopies(op, bulk->keys))
     bulk.reset();
-  return FewQueries{tiles ? *tiles : *chooseAttentionTiles(sizes), bulk, count};
+  if (!tiles)
+    tiles = chooseAttentionTiles(sizes, hasSmallSharedMemory);
+  return FewQueries{*tiles, bulk, count};
 }
 
 void AttentionNesting::nest(bool hasWarpgroups) {
@@ -502,7 +508,7 @@ void AttentionNesting::nest(bool hasWarpgroups) {
                             ? options.queryTables
                             : createTables(keyRotation, op.getKeyPositions());
   }
-  std::optional<FewQueries> few = findFewQueries(op);
+  std::optional<FewQueries> few = findFewQueries(op, hasSmallSharedMemory);
   std::optional<WarpgroupTiles> groups;
   if (!few || op.hasRaggedQueries())
     groups = chooseWarpgroupTiles(sizes);
@@ -536,7 +542,7 @@ void AttentionNesting::nest(bool hasWarpgroups) {
                                 ChipAttr::get(b.getContext(), kWarpgroupsChip));
     b.setInsertionPointToStart(branch.elseBlock());
   }
-  GpuAttentionTiles tiles = *chooseAttentionTiles(sizes);
+  GpuAttentionTiles tiles = *chooseAttentionTiles(sizes, hasSmallSharedMemory);
   options.rowsPerQueryTile = tiles.getRows();
   options.keysPerTile = tiles.keys;
   emitLoops(options);
@@ -561,7 +567,7 @@ struct NestAttention final
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : operations)
       if (!getGpuUnsupportedReason(op))
-        AttentionNesting(rewriter, op).nest(warpgroups);
+        AttentionNesting(rewriter, op, smallSharedMemory).nest(warpgroups);
   }
 };
 } // namespace

@@ -10,6 +10,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
 using namespace mlir::posenc;
 
 /// The widest heads that have kernels.
@@ -43,6 +46,42 @@ TEST(GpuTiles, AllHeadsFitInSharedMemory) {
           tiles->rowTiles * columns / 8 * 4 * (bytes == 8 ? 2 : 1);
       EXPECT_LE(registers + kOthers, kRegisters);
     }
+}
+
+// Two blocks share the 100 KiB of a multiprocessor of sm_86, sm_89 and sm_120,
+// of each of which the system takes 1 KiB. Wider heads have the tiles of all
+// GPUs.
+TEST(GpuTiles, TwoBlocksShareSmallSharedMemory) {
+  constexpr int64_t kMultiprocessor = 100 * 1024, kSystem = 1024;
+  for (auto [bytes, maxDim] :
+       {std::pair<int64_t, int64_t>{2, 240}, {4, 144}, {8, 64}})
+    for (int64_t keyDim = 8; keyDim <= kMaxDim; keyDim += 8)
+      for (int64_t valueDim : {keyDim, int64_t(64)}) {
+        SCOPED_TRACE(testing::Message() << keyDim << " and " << valueDim
+                                        << " of " << bytes << " bytes");
+        GpuAttentionSizes sizes{keyDim, valueDim, bytes};
+        std::optional<GpuAttentionTiles> all = chooseAttentionTiles(sizes),
+                                         small =
+                                             chooseAttentionTiles(sizes, true);
+        ASSERT_EQ(small.has_value(), all.has_value());
+        if (!small)
+          continue;
+        bool areTwo =
+            2 * (small->getSharedBytes(sizes) + kSystem) <= kMultiprocessor;
+        if (std::max(keyDim, valueDim) <= maxDim) {
+          EXPECT_TRUE(areTwo);
+          EXPECT_EQ(small->warps, 4);
+          EXPECT_EQ(small->valueParts, 1);
+          EXPECT_EQ(small->keys % 8, 0);
+          EXPECT_EQ(small->keyParts, 1);
+        } else if (!areTwo) {
+          EXPECT_EQ(small->getSharedBytes(sizes), all->getSharedBytes(sizes));
+          EXPECT_EQ(small->keys, all->keys);
+        }
+      }
+  GpuAttentionSizes half{128, 128, 2};
+  EXPECT_EQ(chooseAttentionTiles(half, true)->getRows(), 64);
+  EXPECT_GT(chooseAttentionTiles(half)->getSharedBytes(half), 49 * 1024);
 }
 
 TEST(GpuTiles, TilesOfTensorCores) {
