@@ -108,15 +108,19 @@ public:
   LastLine last;
 
 private:
-  /// Reads what is there, and waits for more up to some milliseconds.
+  /// Reads what is there, and waits for more up to some milliseconds. A command
+  /// may print faster than this reads, so that a call reads no more than a pipe
+  /// holds, and wait() sees that the time is over.
   void read(int milliseconds) {
     if (output < 0) {
       ::usleep(milliseconds * 1000);
       return;
     }
     pollfd descriptor = {output, POLLIN, 0};
+    constexpr int maxReads = 16; // 64 KiB
     char buffer[4096];
-    while (::poll(&descriptor, 1, milliseconds) > 0) {
+    for (int i = 0; i < maxReads && ::poll(&descriptor, 1, milliseconds) > 0;
+         ++i) {
       ssize_t size = ::read(output, buffer, sizeof(buffer));
       if (size <= 0) {
         ::close(output);

@@ -30,11 +30,10 @@ namespace posenc::ptx {
 class LoadTrips {
 public:
   void reset(size_t numRegisters) {
-    if (registers.size() != numRegisters)
-      registers.assign(numRegisters, {});
     for (uint32_t reg : loaded)
       registers[reg] = {};
     loaded.clear();
+    registers.resize(numRegisters);
     done.fill(0);
   }
   /// Notes that a lane starts to load a register from global memory.
@@ -47,7 +46,7 @@ public:
       return most;
     forEach(reads, mask, [&](Register &reg, unsigned lane) {
       done[lane] = std::max(done[lane], reg.trips[lane]);
-      most = std::max<uint32_t>(most, done[lane]);
+      most = std::max(most, done[lane]);
       reg.lanes &= ~(LaneMask(1) << lane);
     });
     if (most)
@@ -59,7 +58,7 @@ public:
             LaneMask mask) {
     if (loaded.empty())
       return;
-    std::array<uint16_t, warpSize> trips{};
+    std::array<uint32_t, warpSize> trips{};
     forEach(reads, mask, [&](Register &reg, unsigned lane) {
       trips[lane] = std::max(trips[lane], reg.trips[lane]);
     });
@@ -81,9 +80,9 @@ private:
   struct Register {
     LaneMask lanes = 0; // that have not waited for it
     bool isListed = false;
-    std::array<uint16_t, warpSize> trips{};
+    std::array<uint32_t, warpSize> trips{};
   };
-  void set(uint32_t number, unsigned lane, uint16_t trip) {
+  void set(uint32_t number, unsigned lane, uint32_t trip) {
     Register &reg = registers[number];
     if (!reg.isListed)
       loaded.push_back(number);
@@ -112,7 +111,7 @@ private:
   /// Registers that may have lanes.
   std::vector<uint32_t> loaded;
   /// The round trips that each lane has waited for.
-  std::array<uint16_t, warpSize> done{};
+  std::array<uint32_t, warpSize> done{};
 };
 
 } // namespace posenc::ptx

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernel.h"
+#include "ptx/LoadTrips.h"
 
 using namespace posenc;
 using namespace posenc::test;
@@ -123,4 +124,22 @@ TEST(PtxStatistics, RoundTrips) {
                        "ld.global.b64 %d2, [%d1];\n" +
                        useSecond),
             2u);
+  // More trips than 16 bits count.
+  EXPECT_EQ(countTrips("mov.b32 %r0, 0;\n$LOOP:\n" + first + useFirst +
+                       "add.s32 %r0, %r0, 1; setp.lt.u32 %p0, %r0, 70000;\n"
+                       "@%p0 bra $LOOP;\n"),
+            70000u);
+}
+
+// Another launch of the same warps begins without loads, also if its kernel has
+// fewer registers.
+TEST(PtxStatistics, RoundTripsOfAnotherKernel) {
+  ptx::LoadTrips trips;
+  trips.reset(100);
+  trips.addLoad(99, 3);
+  trips.reset(2);
+  trips.addLoad(1, 0);
+  EXPECT_EQ(trips.use({1}, ~ptx::LaneMask(0)), 1u);
+  trips.reset(100);
+  EXPECT_EQ(trips.use({99}, ~ptx::LaneMask(0)), 0u);
 }
