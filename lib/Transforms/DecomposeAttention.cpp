@@ -603,6 +603,7 @@ void AttentionDecomposition::insertResults(ValueRange state, ValueRange outputs,
 ValueRange AttentionDecomposition::decompose() {
   normAllHeads();
   chooseTiles();
+  maskBounds.setTables(options.keyBounds, keysPerTile);
   reportChoice(op, DEBUG_TYPE,
                llvm::formatv("tasks of {0} query heads and {1} register tiles "
                              "of {2} queries, {3} keys per tile",

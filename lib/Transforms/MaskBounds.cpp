@@ -76,10 +76,11 @@ struct IndexRange {
 /// Emits the bounds of all values of a region.
 class MaskBounds::Emitter {
 public:
-  Emitter(ImplicitLocOpBuilder &builder, Region &region, const PairTile &tile,
-          bool readsElements, const Emitter *whole)
-      : b(builder), intervals(builder), region(region),
-        readsElements(readsElements), whole(whole) {
+  /// A tile without heads and queries has bounds of elements only.
+  Emitter(ImplicitLocOpBuilder &builder, const MaskBounds &bounds,
+          const PairTile &tile, const Emitter *whole)
+      : b(builder), intervals(builder), bounds(bounds), region(bounds.where),
+        whole(whole), hasQueries(tile.firstQuery != nullptr) {
     setArgument(0, tile.batch, tile.batch);
     setArgument(1, tile.firstHead, tile.lastHead);
     setArgument(2, tile.firstQuery, tile.lastQuery);
@@ -87,6 +88,9 @@ public:
   }
 
   TileMask emit();
+
+  /// The elements of which loops have computed the bounds.
+  SmallVector<Elements> elements;
 
   /// The first operation that bounds nothing.
   Operation *unknown = nullptr;
@@ -99,6 +103,9 @@ private:
   Truth evaluateCondition(Operation &op);
   std::optional<SmallVector<IndexRange>> findIndexRanges(OperandRange indices);
   Bounds evaluateLoad(Operation &op);
+  std::optional<std::pair<Value, Value>> readTable(Operation &op);
+  std::pair<Value, Value> emitElements(Operation &op,
+                                       ArrayRef<IndexRange> ranges);
   Value emitIndex(Value index, unsigned argument, Value at);
   std::optional<unsigned> getMonotonicOperand(Operation &op,
                                               bool mayWrap) const;
@@ -109,10 +116,10 @@ private:
     auto it = values.find(value);
     if (it != values.end())
       return it->second;
-    Bounds bounds;
+    Bounds outside;
     if (value.getParentRegion() != &region)
-      bounds.exact = value;
-    return bounds;
+      outside.exact = value;
+    return outside;
   }
   Interval getInterval(Value value);
   Truth getTruth(Value value);
@@ -140,9 +147,10 @@ private:
 
   ImplicitLocOpBuilder &b;
   IntervalBuilder intervals;
+  const MaskBounds &bounds;
   Region &region;
-  bool readsElements;
   const Emitter *whole;
+  bool hasQueries;
   DenseMap<Value, Bounds> values;
   /// The first and the last value of each argument.
   SmallVector<std::pair<Value, Value>, 4> arguments;
@@ -151,13 +159,14 @@ private:
 void MaskBounds::Emitter::setArgument(unsigned number, Value first,
                                       Value last) {
   arguments.emplace_back(first, last);
-  Bounds bounds;
+  Bounds &range = values[region.getArgument(number)];
+  range.isOfQueries = number == 1 || number == 2;
+  if (!first)
+    return;
   if (first == last)
-    bounds.exact = first;
-  bounds.interval = intervals.fromScalar(first, kPositionBits);
-  bounds.interval.high = intervals.fromScalar(last, kPositionBits).high;
-  bounds.isOfQueries = number == 1 || number == 2;
-  values[region.getArgument(number)] = bounds;
+    range.exact = first;
+  range.interval = intervals.fromScalar(first, kPositionBits);
+  range.interval.high = intervals.fromScalar(last, kPositionBits).high;
 }
 
 Interval MaskBounds::Emitter::getInterval(Value value) {
@@ -345,13 +354,13 @@ Bounds MaskBounds::Emitter::evaluate(Operation &op) {
   if (llvm::all_of(op.getOperands(), isExact) && canClone(op))
     return cloneExact(op);
   if (isa<memref::LoadOp, tensor::ExtractOp>(op))
-    return readsElements ? evaluateLoad(op) : Bounds();
-  Bounds bounds;
+    return bounds.readsElements ? evaluateLoad(op) : Bounds();
+  Bounds result;
   if (isBool(type))
-    bounds.truth = evaluateCondition(op);
+    result.truth = evaluateCondition(op);
   else if (hasIntervals(type))
-    bounds.interval = evaluateInteger(op);
-  return bounds;
+    result.interval = evaluateInteger(op);
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -449,25 +458,42 @@ MaskBounds::Emitter::findIndexRanges(OperandRange indices) {
   return ranges;
 }
 
-/// Bounds the elements by loading all of them. An index must be the same for
-/// all pairs, or a monotonic function of a head, query or key. Both ends of its
-/// range are indices that the region uses, too, so they are in the bounds of
-/// the tensor.
-Bounds MaskBounds::Emitter::evaluateLoad(Operation &op) {
+/// Returns the bounds of the elements from a table, if it has them.
+std::optional<std::pair<Value, Value>>
+MaskBounds::Emitter::readTable(Operation &op) {
+  if (bounds.tables.empty())
+    return std::nullopt;
+  size_t number = std::distance(region.front().begin(), op.getIterator());
+  Value table = bounds.tables[number];
+  if (!table)
+    return std::nullopt;
+  Value tile = b.createOrFold<arith::DivUIOp>(
+      arguments[3].first, arith::ConstantIndexOp::create(b, bounds.keysOfTile));
+  auto read = [&](int64_t i) -> Value {
+    Value element = tensor::ExtractOp::create(
+        b, table,
+        ValueRange{arguments[0].first, tile,
+                   arith::ConstantIndexOp::create(b, i)});
+    return isBool(op.getResult(0).getType())
+               ? arith::TruncIOp::create(b, b.getI1Type(), element)
+               : element;
+  };
+  Value low = read(0);
+  return std::pair(low, read(1));
+}
+
+/// Emits loops over the elements with these indices, which return their bounds.
+std::pair<Value, Value>
+MaskBounds::Emitter::emitElements(Operation &op, ArrayRef<IndexRange> ranges) {
   Type type = op.getResult(0).getType();
-  if (!isBool(type) && !hasIntervals(type))
-    return {};
   OperandRange indices = op.getOperands().drop_front();
-  std::optional<SmallVector<IndexRange>> ranges = findIndexRanges(indices);
-  if (!ranges)
-    return {};
   auto load = [&](ValueRange at) -> Value {
     IRMapping mapping;
     mapping.map(op.getOperand(0), get(op.getOperand(0)).exact);
     for (Value index : indices)
       if (Value exact = get(index).exact)
         mapping.map(index, exact);
-    for (auto [range, value] : llvm::zip_equal(*ranges, at))
+    for (auto [range, value] : llvm::zip_equal(ranges, at))
       mapping.map(indices[range.number], value);
     return b.clone(op, mapping)->getResult(0);
   };
@@ -480,13 +506,13 @@ Bounds MaskBounds::Emitter::evaluateLoad(Operation &op) {
   };
   SmallVector<Value> begins, ends;
   Value one = arith::ConstantIndexOp::create(b, 1);
-  for (const IndexRange &range : *ranges) {
+  for (const IndexRange &range : ranges) {
     begins.push_back(range.from);
     ends.push_back(b.createOrFold<arith::AddIOp>(range.to, one));
   }
   Value init = load(begins);
   scf::LoopNest nest = scf::buildLoopNest(
-      b, b.getLoc(), begins, ends, SmallVector<Value>(ranges->size(), one),
+      b, b.getLoc(), begins, ends, SmallVector<Value>(ranges.size(), one),
       {init, init},
       [&](OpBuilder &builder, Location, ValueRange at, ValueRange before) {
         OpBuilder::InsertionGuard guard(b);
@@ -494,14 +520,35 @@ Bounds MaskBounds::Emitter::evaluateLoad(Operation &op) {
                             builder.getInsertionPoint());
         return combine(load(at), before);
       });
-  Bounds bounds;
-  if (isBool(type)) {
-    bounds.truth = {nest.results[0], nest.results[1]};
-    return bounds;
+  return {nest.results[0], nest.results[1]};
+}
+
+/// Bounds the elements by loading all of them. An index must be the same for
+/// all pairs, or a monotonic function of a head, query or key. Both ends of its
+/// range are indices that the region uses, too, so they are in the bounds of
+/// the tensor.
+Bounds MaskBounds::Emitter::evaluateLoad(Operation &op) {
+  Type type = op.getResult(0).getType();
+  if (!isBool(type) && !hasIntervals(type))
+    return {};
+  std::optional<std::pair<Value, Value>> found = readTable(op);
+  if (!found) {
+    std::optional<SmallVector<IndexRange>> ranges =
+        findIndexRanges(op.getOperands().drop_front());
+    if (!ranges)
+      return {};
+    found = emitElements(op, *ranges);
+    unsigned number = std::distance(region.front().begin(), op.getIterator());
+    elements.push_back({number, found->first, found->second});
   }
-  bounds.interval = intervals.fromScalar(nest.results[0]);
-  bounds.interval.high = intervals.fromScalar(nest.results[1]).high;
-  return bounds;
+  Bounds result;
+  if (isBool(type)) {
+    result.truth = {found->first, found->second};
+    return result;
+  }
+  result.interval = intervals.fromScalar(found->first);
+  result.interval.high = intervals.fromScalar(found->second).high;
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -519,12 +566,16 @@ TileMask MaskBounds::Emitter::emit() {
     bool isOfQueries = llvm::any_of(op.getOperands(), [&](Value operand) {
       return get(operand).isOfQueries;
     });
-    Bounds bounds = whole && !isOfQueries ? whole->get(value) : evaluate(op);
-    bounds.isOfQueries = isOfQueries;
-    if (!unknown && !bounds.exact && !bounds.interval && !bounds.truth.isAny &&
-        !bounds.truth.isAll)
+    Bounds result;
+    if (whole && !isOfQueries)
+      result = whole->get(value);
+    else if (hasQueries || !isOfQueries)
+      result = evaluate(op);
+    result.isOfQueries = isOfQueries;
+    if (!unknown && !result.exact && !result.interval && !result.truth.isAny &&
+        !result.truth.isAll)
       unknown = &op;
-    values[value] = bounds;
+    values[value] = result;
   }
   Truth truth =
       getTruth(cast<YieldOp>(region.front().getTerminator()).getValue());
@@ -538,16 +589,27 @@ MaskBounds::~MaskBounds() = default;
 TileMask MaskBounds::emit(ImplicitLocOpBuilder &builder, const PairTile &tile) {
   if (where.empty())
     return {};
-  last = std::make_unique<Emitter>(builder, where, tile, readsElements,
-                                   /*whole=*/nullptr);
+  last = std::make_unique<Emitter>(builder, *this, tile, /*whole=*/nullptr);
   return last->emit();
+}
+
+SmallVector<MaskBounds::Elements>
+MaskBounds::emitElements(ImplicitLocOpBuilder &builder, Value batch,
+                         Value firstKey, Value lastKey) {
+  PairTile keys;
+  keys.batch = batch;
+  keys.firstKey = firstKey;
+  keys.lastKey = lastKey;
+  Emitter emitter(builder, *this, keys, /*whole=*/nullptr);
+  (void)emitter.emit();
+  return emitter.elements;
 }
 
 TileMask MaskBounds::emitPart(ImplicitLocOpBuilder &builder,
                               const PairTile &part) {
   if (where.empty())
     return {};
-  return Emitter(builder, where, part, readsElements, last.get()).emit();
+  return Emitter(builder, *this, part, last.get()).emit();
 }
 
 Operation *MaskBounds::getUnknownOperation() const {

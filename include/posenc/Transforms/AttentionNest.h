@@ -41,8 +41,11 @@ struct AttentionNestOptions {
   /// of a key head; tiles of queries that share each tile of keys; keys of a
   /// tile.
   int64_t rowsPerQueryTile = 16, queryTilesPerTask = 1, keysPerTile = 32;
-  /// Whether bounds of the region `where` load elements of tensors.
+  /// Whether bounds of the region `where` load elements of tensors, and for
+  /// each operation of the region a tensor with the bounds of its elements in
+  /// each tile of keys, or null; see `MaskBounds::setTables`.
   bool boundsElements = false;
+  SmallVector<Value> keyBounds;
   /// Whether tiles of queries are copied to `(dim, rows)` panels, which CPUs
   /// read. Requires one tile of queries per task otherwise.
   bool packsQueries = true;

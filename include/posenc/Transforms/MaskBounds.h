@@ -68,6 +68,25 @@ public:
   /// queries.
   TileMask emitPart(ImplicitLocOpBuilder &builder, const PairTile &part);
 
+  /// The bounds of the elements that an operation of the region loads, by its
+  /// number in the region: of their own type; of an i1, whether any and whether
+  /// all are true.
+  struct Elements {
+    unsigned number;
+    Value low, high;
+  };
+  /// Emits the bounds of elements that depend on the sequence and the key
+  /// alone, and differ from key to key, for an inclusive range of keys.
+  SmallVector<Elements> emitElements(ImplicitLocOpBuilder &builder, Value batch,
+                                     Value firstKey, Value lastKey);
+  /// Reads these from tensors (sequence, tile of `keys` keys, bound) from here
+  /// on. A tensor is null for operations without such elements, and has i8 in
+  /// place of i1. Tiles begin at multiples of `keys`.
+  void setTables(ArrayRef<Value> newTables, int64_t keys) {
+    tables = llvm::to_vector(newTables);
+    keysOfTile = keys;
+  }
+
   /// Returns the first operation of the region that bounds nothing, or null.
   Operation *getUnknownOperation() const;
 
@@ -76,6 +95,8 @@ private:
 
   Region &where;
   bool readsElements;
+  SmallVector<Value> tables;
+  int64_t keysOfTile = 0;
   std::unique_ptr<Emitter> last;
 };
 

@@ -277,34 +277,6 @@ void AttentionKernel::loadTile(Value stage) {
            tiles.valueParts * tiles.getValueChannels(sizes));
 }
 
-/// Emits code for the tile in the branch that is not skipped.
-void AttentionKernel::ifSeen(function_ref<void()> body) {
-  if (!nest.isSeen)
-    return body();
-  scf::IfOp branch = nest.isSeen;
-  b.emitIf(reader.get(branch.getCondition()), [&] {
-    reader.withScope([&] {
-      reader.cloneScalars(*branch.thenBlock());
-      body();
-    });
-  });
-}
-
-/// Starts the copies of the tile at `key`. Returns an i1: whether `where` may
-/// be true for any of its pairs; null if it may in all tiles.
-Value AttentionKernel::loadIfSeen(Value key, Value stage) {
-  Value isSeen;
-  scf::ForOp loop = nest.keys;
-  reader.getScalars().map(loop.getInductionVar(), key);
-  reader.cloneScalars(*loop.getBody());
-  if (nest.isSeen) {
-    scf::IfOp branch = nest.isSeen;
-    isSeen = reader.get(branch.getCondition());
-  }
-  ifSeen([&] { loadTile(stage); });
-  return isSeen;
-}
-
 //===----------------------------------------------------------------------===//
 // Tiles of keys
 //===----------------------------------------------------------------------===//
@@ -375,40 +347,36 @@ AttentionKernel::TileRange AttentionKernel::getTileRange() {
 }
 
 AttentionKernel::State AttentionKernel::emitTiles(State state) {
+  if (hasBounds())
+    return emitSeenTiles(state);
   scf::ForOp loop = nest.keys;
   TileRange range = getTileRange();
   Value end = range.end, step = range.step;
-  bool isDouble = tiles.stages == 2, skips = nest.isSeen != nullptr;
-  Value no = arith::ConstantIntOp::create(b, 0, 1);
-  // Loads the tile at `key`, if there is one; yields whether it is seen.
-  auto loadNext = [&](Value key, Value stage) -> Value {
+  bool isDouble = tiles.stages == 2;
+  auto takeTile = [&](Value key) {
+    reader.getScalars().map(loop.getInductionVar(), key);
+    reader.cloneScalars(*loop.getBody());
+  };
+  // Loads the tile at `key`, if there is one.
+  auto loadNext = [&](Value key, Value stage) {
     Value exists = b.compare(arith::CmpIPredicate::slt, key, end);
-    Value isSeen = no;
-    reader.withScope([&] {
-      if (!skips)
-        return b.emitIf(exists, [&] { (void)loadIfSeen(key, stage); });
-      isSeen = b.emitIf(
-          exists, Type(b.getI1Type()),
-          [&]() -> SmallVector<Value> { return {loadIfSeen(key, stage)}; },
-          [&]() -> SmallVector<Value> { return {no}; })[0];
+    b.emitIf(exists, [&] {
+      reader.withScope([&] {
+        takeTile(key);
+        loadTile(stage);
+      });
     });
     b.commitCopies();
-    return isSeen;
   };
   SmallVector<Value> carried = pack(state);
   size_t numParts = carried.size();
   carried.push_back(range.firstStage);
-  if (isDouble) {
-    Value isSeen = loadNext(range.begin, range.firstStage);
-    if (skips)
-      carried.push_back(isSeen);
-  }
+  if (isDouble)
+    loadNext(range.begin, range.firstStage);
   SmallVector<Value> results = b.emitLoop(
       range.begin, end, step, carried,
       [&](Value key, ValueRange arguments) -> SmallVector<Value> {
-        Value stage = arguments[numParts];
-        SmallVector<Value> next;
-        Value isSeen;
+        Value stage = arguments[numParts], next = stage;
         auto wait = [&] {
           b.waitForCopies();
           syncTiles();
@@ -416,34 +384,19 @@ AttentionKernel::State AttentionKernel::emitTiles(State state) {
         if (isDouble) {
           // The barrier also ends the reads of the tile that is overwritten.
           wait();
-          Value other = b.sub(range.sumOfStages, stage);
-          Value isNextSeen = loadNext(b.add(key, step), other);
-          next.push_back(other);
-          if (skips) {
-            isSeen = arguments.back();
-            next.push_back(isNextSeen);
-          }
+          next = b.sub(range.sumOfStages, stage);
+          loadNext(b.add(key, step), next);
         } else {
           syncTiles();
-          isSeen = loadNext(key, stage);
+          loadNext(key, stage);
           wait();
-          next.push_back(stage);
         }
         SmallVector<Value> all;
         reader.withScope([&] {
-          reader.getScalars().map(loop.getInductionVar(), key);
-          reader.cloneScalars(*loop.getBody());
-          ValueRange before = arguments.take_front(numParts);
-          auto add = [&]() -> SmallVector<Value> {
-            if (scf::IfOp branch = nest.isSeen)
-              reader.cloneScalars(*branch.thenBlock());
-            return pack(addTile(stage, unpack(before)));
-          };
-          all = skips ? b.emitIf(isSeen, before.getTypes(), add,
-                                 [&] { return llvm::to_vector(before); })
-                      : add();
+          takeTile(key);
+          all = pack(addTile(stage, unpack(arguments.take_front(numParts))));
         });
-        llvm::append_range(all, next);
+        all.push_back(next);
         return all;
       });
   return unpack(ValueRange(results).take_front(numParts));
@@ -560,9 +513,6 @@ void AttentionKernel::emitGrid() {
 void AttentionKernel::emitBlock() {
   Value warp = b.div(thread, GpuAttentionTiles::kWarp);
   findRows(b.div(warp, tiles.valueParts), b.rem(warp, tiles.valueParts));
-  // Both uses of a tile's bounds, to skip it and to evaluate `where`.
-  if (nest.isFull)
-    reader.setLane(lane);
   loadQueries(thread, tiles.getThreads(), b.i32(0), tiles.getRows());
   storeResults(emitTiles(createState()));
 }

@@ -109,8 +109,6 @@ protected:
   void loadQueries(Value first, int64_t step, Value firstRow, int64_t count);
   void loadRows(Value tensor, Value offset, int64_t pitch, int64_t channels);
   void loadTile(Value stage);
-  void ifSeen(function_ref<void()> body);
-  Value loadIfSeen(Value key, Value stage);
   State createState();
   Value getInit(int64_t part, const Row &row);
   Value scaleInit(Value maximum);
@@ -120,6 +118,31 @@ protected:
   virtual State emitTiles(State state);
   State addTile(Value stage, State state);
   Row getRow(Value number);
+
+  // AttentionSkips.cpp: tiles that a region `where` masks.
+  /// Whether `where` has bounds, so that tiles may be skipped or have no masked
+  /// pairs.
+  bool hasBounds() const { return nest.isSeen || nest.isFull; }
+  /// The tiles of a warp's loop over keys that may have visible pairs, i32: the
+  /// key of the tile at which the lane looks next, and bits of the 32 tiles at
+  /// which the lanes have looked last: which are seen and have not been taken,
+  /// and in which `where` is known to be true.
+  struct SeenTiles {
+    Value next, seen, full;
+  };
+  /// The first one of these: its first key, an i32, and whether `where` is
+  /// known to be true, an i1.
+  struct SeenTile {
+    Value key, isFull;
+  };
+  void cloneSharedScalars();
+  SeenTiles findFirstSeen(Value begin, Value end, Value step);
+  SeenTiles findSeen(const SeenTiles &before, Value end, Value step);
+  Value hasSeen(const SeenTiles &tiles);
+  SeenTile getSeen(const SeenTiles &tiles, Value step);
+  SeenTiles dropSeen(const SeenTiles &tiles);
+  void takeSeen(const SeenTile &tile);
+  State emitSeenTiles(State state);
 
   // AttentionResults.cpp: results.
   /// The maximum of a row, in natural units, its sum, and 1 / sum.
@@ -287,6 +310,9 @@ protected:
   /// The number of tiles of queries, an index of the host. The same in the
   /// kernel, if blocks have several tiles; null if they have one.
   Value numTiles, tilesOfGrid;
+  /// Whether `where` is known to be true in the tile of keys that the code is
+  /// for, an i1; null if the code evaluates it.
+  Value isFullTile;
   /// Values that a block carries from tile to tile of queries.
   SmallVector<Value> progress;
   DenseMap<Operation *, SmallVector<Value>> slopes;

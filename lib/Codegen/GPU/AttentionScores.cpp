@@ -52,7 +52,7 @@ AttentionKernel::Tile AttentionKernel::findTile(Value stage) {
                       tiles.getQueryBytes(sizes) +
                           tiles.getNumStages() * tiles.getKeyBytes(sizes));
   if (scf::IfOp branch = nest.isFull) {
-    tile.isFull = reader.get(branch.getCondition());
+    tile.isFull = isFullTile ? isFullTile : reader.get(branch.getCondition());
     // Sizes that a mask's padding depends on.
     reader.cloneScalars(*op->getBlock());
   }

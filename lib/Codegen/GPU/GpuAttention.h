@@ -27,6 +27,11 @@ inline constexpr llvm::StringLiteral kRunsOnFunction = "posenc_runs_on";
 inline constexpr llvm::StringLiteral kMultiprocessorsFunction =
     "posenc_multiprocessors";
 
+/// Threads of the blocks of kernels beside those of attention, and the blocks
+/// that a multiprocessor, which has 2,048 threads, holds. More work than theirs
+/// takes turns: tables and pieces have space for all keys of a cache.
+inline constexpr int64_t kHelperThreads = 128, kHelperBlocks = 16;
+
 /// Loops over sequences, heads and tiles of queries have a fourth one over
 /// pieces of keys if there are few queries.
 inline constexpr int64_t kLoopsWithPieces = 4;
@@ -53,6 +58,9 @@ Value callSupport(OpBuilder &builder, Operation *op, StringRef function,
 /// the number of multiprocessors.
 Value limitBlocks(OpBuilder &builder, Operation *op, Value blocks,
                   int64_t perMultiprocessor);
+
+/// Emits the most keys that a sequence of an attention on memrefs can have.
+Value getMaxKeys(OpBuilder &builder, AttentionOp op);
 
 /// Returns why NVIDIA GPUs have no kernel for the operation; nullopt if they
 /// have.

@@ -26,12 +26,6 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-static constexpr int64_t kMergeThreads = 128;
-
-/// Blocks of a multiprocessor, which has 2,048 threads. More rows than these
-/// compute take turns: memory has rows for all queries that sequences may have.
-static constexpr int64_t kBlocksPerMultiprocessor = 16;
-
 namespace {
 /// Emits the code of a thread, which computes one channel of a row at a time.
 class PieceMerge {
@@ -237,10 +231,10 @@ void PieceMerge::emit() {
   }
   Value end = kernel.addIndex(host, count);
   Value first =
-      b.add(b.mul(gpu::BlockIdOp::create(b, gpu::Dimension::x), kMergeThreads),
+      b.add(b.mul(gpu::BlockIdOp::create(b, gpu::Dimension::x), kHelperThreads),
             gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   Value step =
-      b.mul(gpu::GridDimOp::create(b, gpu::Dimension::x), kMergeThreads);
+      b.mul(gpu::GridDimOp::create(b, gpu::Dimension::x), kHelperThreads);
   b.emitLoop(first, end, step, {},
              [&](Value number, ValueRange) -> SmallVector<Value> {
                emitElement(number, sizes);
@@ -249,8 +243,8 @@ void PieceMerge::emit() {
   kernel.getBody().setInsertionPointToEnd(
       &kernel.getFunction().getBody().front());
   Value blocks = host.createOrFold<arith::CeilDivUIOp>(
-      loc, count, createIndex(host, loc, kMergeThreads));
-  kernel.launch(host, limitBlocks(host, op, blocks, kBlocksPerMultiprocessor));
+      loc, count, createIndex(host, loc, kHelperThreads));
+  kernel.launch(host, limitBlocks(host, op, blocks, kHelperBlocks));
   loops.erase();
 }
 
@@ -258,6 +252,6 @@ void mlir::posenc::mergePieces(OpBuilder &host, AttentionOp op,
                                const AttentionResults &pieces,
                                const AttentionResults &results,
                                int64_t maxQueries) {
-  GpuKernel kernel(op, "_merge_pieces", kMergeThreads);
+  GpuKernel kernel(op, "_merge_pieces", kHelperThreads);
   PieceMerge(host, kernel, op, pieces, results, maxQueries).emit();
 }

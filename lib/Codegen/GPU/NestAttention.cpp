@@ -9,6 +9,7 @@
 #include "ElementKernel.h"
 #include "GpuAttention.h"
 #include "GpuKernel.h"
+#include "KeyBounds.h"
 #include "MergePieces.h"
 #include "TileCopies.h"
 
@@ -116,6 +117,16 @@ Value mlir::posenc::limitBlocks(OpBuilder &builder, Operation *op, Value blocks,
           loc, multiprocessors, createIndex(builder, loc, perMultiprocessor)));
 }
 
+Value mlir::posenc::getMaxKeys(OpBuilder &builder, AttentionOp op) {
+  Location loc = op.getLoc();
+  Value keys = builder.createOrFold<memref::DimOp>(loc, op.getKey(),
+                                                   op.getKeyTokenDim());
+  if (Value table = op.getBlockTable())
+    keys = builder.createOrFold<arith::MulIOp>(
+        loc, keys, builder.createOrFold<memref::DimOp>(loc, table, 1));
+  return keys;
+}
+
 //===----------------------------------------------------------------------===//
 // Rotations
 //===----------------------------------------------------------------------===//
@@ -169,6 +180,8 @@ private:
   bool hasSmallSharedMemory;
   /// An i1: whether kernels of sm_90a can be launched; null if there are none.
   Value hasBulkCopies;
+  /// Tables of the bounds of elements of `where`, or empty.
+  SmallVector<Value> keyBounds;
   /// The tiles of few queries for sm_90a, if it has a kernel of its own.
   std::optional<BulkTiles> fewTiles;
 };
@@ -241,9 +254,7 @@ RotationTables AttentionNesting::createTablesOfIndices(RotationAttr rotation) {
   Value origin = getSize(op.getQuery(), op.getQueryTokenDim());
   if (Value trailing = op.getTrailingQueries())
     origin = b.createOrFold<arith::AddIOp>(loc, origin, trailing);
-  Value keys = getSize(op.getKey(), op.getKeyTokenDim());
-  if (Value table = op.getBlockTable())
-    keys = b.createOrFold<arith::MulIOp>(loc, keys, getSize(table, 1));
+  Value keys = getMaxKeys(b, op);
   Value size = b.createOrFold<arith::AddIOp>(loc, origin, keys);
   int64_t pairs = rotation.getFrequencies().getDim() / 2;
   Value cos = allocate({ShapedType::kDynamic, pairs}, op.getSumType(), size);
@@ -277,6 +288,13 @@ scf::ForallOp AttentionNesting::emitLoops(AttentionNestOptions options,
     return {toTensor(tables.cos, false), toTensor(tables.sin, false),
             tables.origin};
   };
+  // Tiles of pieces begin with the piece, those of the tables at multiples.
+  if (!keyBounds.empty() && options.keysPerPiece % options.keysPerTile == 0) {
+    emitKeyBounds(b, op, keyBounds, options.keysPerTile);
+    for (Value table : keyBounds)
+      options.keyBounds.push_back(table ? toTensor(table, /*isWritable=*/false)
+                                        : Value());
+  }
   options.queryTables = toTensors(options.queryTables);
   options.keyTables = toTensors(options.keyTables);
   options.packsQueries = false;
@@ -340,9 +358,7 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
   options.rowsPerQueryTile = tiles.getRows();
   options.keysPerTile = tiles.keys;
   options.keysPerPiece = kKeysPerPiece;
-  Value keys = getSize(op.getKey(), op.getKeyTokenDim());
-  if (Value table = op.getBlockTable())
-    keys = b.createOrFold<arith::MulIOp>(loc, keys, getSize(table, 1));
+  Value keys = getMaxKeys(b, op);
   Value count = b.createOrFold<arith::CeilDivUIOp>(
       loc, keys, createIndex(b, loc, kKeysPerPiece));
   Value isSingle = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ule,
@@ -493,6 +509,7 @@ void AttentionNesting::nest(bool hasWarpgroups) {
   b.setInsertionPoint(op);
   GpuAttentionSizes sizes = getAttentionSizes(op);
   rotateKeys();
+  keyBounds = allocateKeyBounds(b, op);
   AttentionNestOptions options;
   RotationAttr queryRotation = op.getQueryRotationAttr(),
                keyRotation = op.getKeyRotationAttr();

@@ -222,9 +222,9 @@ void RingDecode::copyBoxes(ArrayRef<Value> boxes, Value stage) {
 
 /// Returns the coordinates of the boxes of the tile at `key`, if there is one.
 /// The pages are read from memory, which takes time. Empty if tiles are no
-/// pages, or skipped.
+/// pages.
 SmallVector<Value> RingDecode::findPages(Value key) {
-  if (nest.isSeen || !arePages(op.getKey()))
+  if (!arePages(op.getKey()))
     return {};
   size_t count = 0;
   Value exists = b.compare(arith::CmpIPredicate::slt, key, end);
@@ -247,42 +247,35 @@ SmallVector<Value> RingDecode::findPages(Value key) {
 }
 
 /// Starts the copies of the tile at `key`, if there is one, in a stage that
-/// all lanes have read. `pages` are from `findPages`, or empty. Returns an i1:
-/// whether the tile is seen; null if tiles are not skipped. The barrier of a
-/// skipped tile waits for nothing.
-Value RingDecode::startTile(Value key, Value stage, ArrayRef<Value> pages) {
-  Value exists = b.compare(arith::CmpIPredicate::slt, key, end), isSeen;
-  scf::IfOp branch = nest.isSeen;
-  if (!branch) {
-    b.emitIf(b.both(exists, isLeader), [&] {
-      if (!pages.empty())
-        return copyBoxes(pages, stage);
-      reader.withScope([&] {
-        mapKey(key);
-        copyBoxes(findBoxes(), stage);
-      });
+/// all lanes have read. `pages` are from `findPages`, or empty.
+void RingDecode::startTile(Value key, Value stage, ArrayRef<Value> pages) {
+  Value exists = b.compare(arith::CmpIPredicate::slt, key, end);
+  b.emitIf(b.both(exists, isLeader), [&] {
+    if (!pages.empty())
+      return copyBoxes(pages, stage);
+    reader.withScope([&] {
+      mapKey(key);
+      copyBoxes(findBoxes(), stage);
     });
-    return isSeen;
-  }
-  Value no = arith::ConstantIntOp::create(b, 0, 1);
-  return b.emitIf(
-      exists, Type(b.getI1Type()),
-      [&]() -> SmallVector<Value> {
-        reader.withScope([&] {
-          mapKey(key);
-          isSeen = reader.get(branch.getCondition());
-          b.emitIf(b.both(isSeen, isLeader), [&] {
-            reader.withScope([&] {
-              reader.cloneScalars(*branch.thenBlock());
-              copyBoxes(findBoxes(), stage);
-            });
-          });
-          Value isSkipped = b.select(isSeen, no, isLeader);
-          w.arrive(getBarrier(stage), isSkipped);
-        });
-        return {isSeen};
-      },
-      [&]() -> SmallVector<Value> { return {no}; })[0];
+  });
+}
+
+/// The same for the next tile that `where` does not mask. Returns what
+/// `started` has of it.
+Value RingDecode::startSeen(Value stage) {
+  seen = findSeen(seen, end, step);
+  SeenTile tile = getSeen(seen, step);
+  Value exists = hasSeen(seen);
+  b.emitIf(b.both(exists, isLeader), [&] {
+    reader.withScope([&] {
+      takeSeen(tile);
+      copyBoxes(findBoxes(), stage);
+    });
+  });
+  isFullTile = nullptr;
+  seen = dropSeen(seen);
+  Value full = arith::ExtUIOp::create(b, b.getI32Type(), tile.isFull);
+  return b.select(exists, b.add(tile.key, full), b.i32(-1));
 }
 
 /// Initializes the barriers. The block carries the stage of the next tile of
@@ -320,10 +313,14 @@ void RingDecode::startTiles() {
   begin = b.toI32(range.begin);
   end = b.toI32(range.end);
   step = b.toI32(range.step);
+  if (hasBounds())
+    seen = findFirstSeen(begin, end, step);
   for (int64_t i = 0; i < tiles.stages; ++i) {
     Value stage = b.rem(b.add(progress[0], i), tiles.stages);
-    if (Value isSeen = startTile(b.add(begin, b.mul(step, i)), stage, {}))
-      seen.push_back(isSeen);
+    if (hasBounds())
+      started.push_back(startSeen(stage));
+    else
+      startTile(b.add(begin, b.mul(step, i)), stage, {});
   }
 }
 
@@ -339,24 +336,23 @@ void RingDecode::endTile() {
 
 /// Emits the state after the tile at `key`, whose copies have ended.
 AttentionKernel::State RingDecode::addTileAt(Value key, Value stage,
-                                             Value isSeen, ValueRange before) {
+                                             ValueRange before) {
   State state;
   reader.withScope([&] {
     mapKey(key);
-    scf::IfOp branch = nest.isSeen;
-    if (!branch) {
-      state = addTile(stage, unpack(before));
-      return;
-    }
-    state = unpack(b.emitIf(
-        isSeen, before.getTypes(),
-        [&] {
-          reader.cloneScalars(*branch.thenBlock());
-          return pack(addTile(stage, unpack(before)));
-        },
-        [&] { return llvm::to_vector(before); }));
+    if (scf::IfOp branch = nest.isSeen)
+      reader.cloneScalars(*branch.thenBlock());
+    state = addTile(stage, unpack(before));
   });
   return state;
+}
+
+/// Returns the stage after this one, and the phase of its barrier.
+std::pair<Value, Value> RingDecode::getNext(Value stage, Value phase) {
+  Value next = b.add(stage, 1);
+  Value wraps = b.compare(arith::CmpIPredicate::eq, next, b.i32(tiles.stages));
+  Value flipped = arith::XOrIOp::create(b, phase, b.i32(1));
+  return {b.select(wraps, b.i32(0), next), b.select(wraps, flipped, phase)};
 }
 
 AttentionKernel::State RingDecode::emitTiles(State state) {
@@ -367,33 +363,64 @@ AttentionKernel::State RingDecode::emitTiles(State state) {
     for (int64_t i = 0; i < tiles.rowTiles; ++i)
       for (int64_t channel = 0; channel < queryColumns; channel += kMatrix)
         queries.push_back(DecodeAttention::loadQueryMatrices(i, channel));
+  if (hasBounds())
+    return emitSeenTiles(state);
   SmallVector<Value> carried = pack(state);
   size_t numParts = carried.size();
   llvm::append_range(carried, progress);
-  llvm::append_range(carried, seen);
   SmallVector<Value> results = b.emitLoop(
       begin, end, step, carried, [&](Value key, ValueRange arguments) {
         Value stage = arguments[numParts], phase = arguments[numParts + 1];
-        ValueRange flags = arguments.drop_front(numParts + 2);
         // The loads are under way during the wait and the products.
         Value ahead = b.add(key, b.mul(step, tiles.stages));
         SmallVector<Value> pages = findPages(ahead);
         w.waitFor(getBarrier(stage), phase);
         SmallVector<Value> all =
-            pack(addTileAt(key, stage, flags.empty() ? Value() : flags[0],
-                           arguments.take_front(numParts)));
+            pack(addTileAt(key, stage, arguments.take_front(numParts)));
         syncTiles();
-        Value isSeen = startTile(ahead, stage, pages);
-        Value next = b.add(stage, 1);
-        Value wraps =
-            b.compare(arith::CmpIPredicate::eq, next, b.i32(tiles.stages));
-        all.push_back(b.select(wraps, b.i32(0), next));
-        Value flipped = arith::XOrIOp::create(b, phase, b.i32(1));
-        all.push_back(b.select(wraps, flipped, phase));
-        if (isSeen) {
-          llvm::append_range(all, flags.drop_front());
-          all.push_back(isSeen);
-        }
+        startTile(ahead, stage, pages);
+        auto [next, nextPhase] = getNext(stage, phase);
+        llvm::append_values(all, next, nextPhase);
+        return all;
+      });
+  progress = {results[numParts], results[numParts + 1]};
+  return unpack(ValueRange(results).take_front(numParts));
+}
+
+/// Emits the loop over the tiles that `where` does not mask.
+AttentionKernel::State RingDecode::emitSeenTiles(State state) {
+  SmallVector<Value> carried = pack(state);
+  size_t numParts = carried.size();
+  llvm::append_range(carried, progress);
+  llvm::append_values(carried, seen.next, seen.seen, seen.full);
+  size_t firstStarted = carried.size();
+  llvm::append_range(carried, started);
+  SmallVector<Value> results = b.emitWhile(
+      carried,
+      [&](ValueRange all) {
+        return b.compare(arith::CmpIPredicate::sge, all[firstStarted],
+                         b.i32(0));
+      },
+      [&](ValueRange arguments) {
+        Value stage = arguments[numParts], phase = arguments[numParts + 1];
+        seen = {arguments[numParts + 2], arguments[numParts + 3],
+                arguments[numParts + 4]};
+        ValueRange under = arguments.drop_front(firstStarted);
+        isFullTile = b.compare(
+            arith::CmpIPredicate::ne,
+            arith::AndIOp::create(b, under.front(), b.i32(1)), b.i32(0));
+        w.waitFor(getBarrier(stage), phase);
+        SmallVector<Value> all =
+            pack(addTileAt(arith::AndIOp::create(b, under.front(), b.i32(-2)),
+                           stage, arguments.take_front(numParts)));
+        isFullTile = nullptr;
+        syncTiles();
+        Value last = startSeen(stage);
+        auto [next, nextPhase] = getNext(stage, phase);
+        llvm::append_values(all, next, nextPhase, seen.next, seen.seen,
+                            seen.full);
+        llvm::append_range(all, under.drop_front());
+        all.push_back(last);
         return all;
       });
   progress = {results[numParts], results[numParts + 1]};

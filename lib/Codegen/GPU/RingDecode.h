@@ -58,8 +58,11 @@ private:
   SmallVector<Value> findBoxes();
   void copyBoxes(ArrayRef<Value> boxes, Value stage);
   SmallVector<Value> findPages(Value key);
-  Value startTile(Value key, Value stage, ArrayRef<Value> pages);
-  State addTileAt(Value key, Value stage, Value isSeen, ValueRange before);
+  void startTile(Value key, Value stage, ArrayRef<Value> pages);
+  Value startSeen(Value stage);
+  State addTileAt(Value key, Value stage, ValueRange before);
+  State emitSeenTiles(State state);
+  std::pair<Value, Value> getNext(Value stage, Value phase);
 
   WarpgroupBuilder w;
   Value keyMap, valueMap;
@@ -74,9 +77,11 @@ private:
   /// The warp's first key, the end of the keys, and the distance of its tiles:
   /// i32.
   Value begin, end, step;
-  /// Whether the tiles that are being copied have visible pairs; empty if no
-  /// tile is skipped.
-  SmallVector<Value> seen;
+  /// If `where` has bounds, the tiles that have not been started, and those
+  /// that are being copied, i32: the first key, which is even, plus 1 if
+  /// `where` is known to be true, or -1 if there is none.
+  SeenTiles seen;
+  SmallVector<Value> started;
   /// The queries' matrices, by tile of rows and channels; empty if they do not
   /// fit in registers.
   SmallVector<SmallVector<Value>> queries;

@@ -199,69 +199,102 @@ void WarpgroupAttention::copyBoxes(const Copies &copies, const Stage &stage,
              });
 }
 
+/// Copies the tile whose scalars have been cloned. If tiles have headers or
+/// several boxes, all lanes of a warp run this code.
+void WarpgroupAttention::copyFound(const Copies &copies, const Stage &stage,
+                                   Value key, Value isFirstLane) {
+  if (hasSeveralBoxes(copies))
+    copyBoxes(copies, stage, key, isFirstLane);
+  else if (hasHeaders())
+    b.emitIf(isFirstLane, [&] { copyTile(copies, stage, key); });
+  else
+    copyTile(copies, stage, key);
+}
+
 /// Emits the copies of all tiles that are not skipped, from the stage with the
-/// number `firstNumber` on; returns the number of the next stage, or null for
-/// tiles with headers. If tiles have these or several boxes, all lanes of a
-/// warp run this code.
+/// number `firstNumber` on; returns the number of the next stage. If tiles have
+/// headers or several boxes, all lanes of a warp run this code.
 Value WarpgroupAttention::emitCopies(const Copies &copies, Value isFirstLane,
                                      Value firstNumber) {
+  Stage firstStage = getStage(firstNumber);
+  if (hasHeaders())
+    return getNumber(endSeenCopies(
+        copies, isFirstLane, emitSeenCopies(copies, isFirstLane, firstStage)));
   scf::ForOp loop = nest.keys;
-  scf::IfOp branch = nest.isSeen;
   Value begin = b.toI32(reader.get(loop.getLowerBound())),
         end = b.toI32(reader.get(loop.getUpperBound()));
-  SmallVector<Type> types(2, b.getI32Type());
-  Stage firstStage = getStage(firstNumber);
-  SmallVector<Value> first{firstStage.number, firstStage.phase};
-  auto emitTile = [&](Value key, ValueRange carried) {
-    Stage stage{carried[0], carried[1]};
-    auto take = [&]() -> SmallVector<Value> {
-      if (branch)
-        reader.cloneScalars(*branch.thenBlock());
-      if (hasSeveralBoxes(copies))
-        copyBoxes(copies, stage, key, isFirstLane);
-      else if (hasHeaders())
-        b.emitIf(isFirstLane, [&] { copyTile(copies, stage, key); });
-      else
-        copyTile(copies, stage, key);
-      Stage next = getNext(stage);
-      return {next.number, next.phase};
-    };
-    SmallVector<Value> next;
-    reader.withScope([&] {
-      mapKey(key);
-      next = branch ? b.emitIf(reader.get(branch.getCondition()), types, take,
-                               [&] { return llvm::to_vector(carried); })
-                    : take();
-    });
-    return next;
+  SmallVector<Value> last = b.emitLoop(
+      begin, end, b.i32(groups.keys), {firstStage.number, firstStage.phase},
+      [&](Value key, ValueRange carried) -> SmallVector<Value> {
+        Stage stage{carried[0], carried[1]};
+        reader.withScope([&] {
+          mapKey(key);
+          copyFound(copies, stage, key, isFirstLane);
+        });
+        Stage next = getNext(stage);
+        return {next.number, next.phase};
+      });
+  return getNumber({last[0], last[1]});
+}
+
+/// Emits the copies of the tiles that `where` does not mask; returns the stage
+/// after these.
+WarpgroupAttention::Stage
+WarpgroupAttention::emitSeenCopies(const Copies &copies, Value isFirstLane,
+                                   const Stage &firstStage) {
+  scf::ForOp loop = nest.keys;
+  Value begin = b.toI32(reader.get(loop.getLowerBound())),
+        end = b.toI32(reader.get(loop.getUpperBound())),
+        step = b.i32(groups.keys);
+  // The stage and its phase are one number, as the producer has few registers.
+  SmallVector<Value> first{getNumber(firstStage)};
+  auto emitTiles = [&]() -> SmallVector<Value> {
+    cloneSharedScalars();
+    SeenTiles tiles = findFirstSeen(begin, end, step);
+    SmallVector<Value> carried(first);
+    llvm::append_values(carried, tiles.next, tiles.seen, tiles.full);
+    SmallVector<Value> last = b.emitWhile(
+        carried,
+        [&](ValueRange all) { return hasSeen({all[1], all[2], all[3]}); },
+        [&](ValueRange all) -> SmallVector<Value> {
+          Stage stage = getStage(all[0]);
+          SeenTiles current{all[1], all[2], all[3]};
+          reader.withScope([&] {
+            SeenTile tile = getSeen(current, step);
+            takeSeen(tile);
+            copyFound(copies, stage, tile.key, isFirstLane);
+          });
+          Value next = getNumber(getNext(stage));
+          SeenTiles rest = findSeen(dropSeen(current), end, step);
+          return {next, rest.next, rest.seen, rest.full};
+        });
+    return {last[0]};
   };
-  auto emitTiles = [&] {
-    return b.emitLoop(begin, end, b.i32(groups.keys), first, emitTile);
-  };
-  if (!hasHeaders()) {
-    SmallVector<Value> last = emitTiles();
-    return getNumber({last[0], last[1]});
-  }
-  // Code that does not depend on the tile may only run if there is a tile.
   SmallVector<Value> last;
   reader.withScope([&] {
-    last = b.emitIf(
-        b.compare(arith::CmpIPredicate::slt, begin, end), types,
-        [&] {
-          reader.cloneInvariantScalars(loop);
-          return emitTiles();
-        },
-        [&] { return first; });
+    last = b.emitIf(b.compare(arith::CmpIPredicate::slt, begin, end),
+                    ValueRange(first).getTypes(), emitTiles,
+                    [&] { return first; });
   });
-  if (copies.arrived != kKeysArrived)
-    return {};
-  b.emitIf(isFirstLane, [&] {
-    w.waitFor(getBarrier(copies.read, last[0]),
-              arith::XOrIOp::create(b, last[1], b.i32(1)));
-    b.store(b.i32(-1), getHeader(last[0]), 4);
-    w.arrive(getBarrier(copies.arrived, last[0]), isFirstLane);
-  });
-  return {};
+  isFullTile = nullptr;
+  return getStage(last[0]);
+}
+
+/// Writes the header that tells that no tile follows. In blocks with several
+/// tiles of queries, it has a stage as a tile has, whose copies have no bytes.
+WarpgroupAttention::Stage
+WarpgroupAttention::endSeenCopies(const Copies &copies, Value isFirstLane,
+                                  const Stage &stage) {
+  bool isHeader = copies.arrived == kKeysArrived;
+  if (isHeader || walksPieces())
+    b.emitIf(isFirstLane, [&] {
+      w.waitFor(getBarrier(copies.read, stage.number),
+                arith::XOrIOp::create(b, stage.phase, b.i32(1)));
+      if (isHeader)
+        b.store(b.i32(-1), getHeader(stage.number), 4);
+      w.arrive(getBarrier(copies.arrived, stage.number), isFirstLane);
+    });
+  return getNext(stage);
 }
 
 void WarpgroupAttention::emitProducer() {
@@ -270,8 +303,6 @@ void WarpgroupAttention::emitProducer() {
   Value lane = b.rem(thread, GpuAttentionTiles::kWarp);
   Value isFirstLane = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
   Value warp = b.div(thread, GpuAttentionTiles::kWarp);
-  if (hasHeaders())
-    reader.setLane(lane);
   auto emitWarp = [&](int64_t number, const Copies &copies) {
     Value isCopying = b.compare(arith::CmpIPredicate::eq, warp, b.i32(number));
     // All lanes evaluate the bounds of a region, find boxes, and look for
@@ -300,7 +331,6 @@ void WarpgroupAttention::emitProducer() {
   if (!groups.sharesValues)
     emitWarp(1, {op.getValue(), valueMap, kValuesArrived, kValuesRead, values,
                  groups.getValueBytes(sizes)});
-  reader.setLane(nullptr);
 }
 
 //===----------------------------------------------------------------------===//

@@ -65,8 +65,6 @@ private:
 
   void emitGrid() override;
   Value getNumBlocks() override;
-  /// Headers of tiles tell where those of one tile of queries end.
-  bool walksPieces() override { return hasPieces() && !hasHeaders(); }
   int64_t getSharedBytes() const override {
     return groups.getSharedBytes(sizes);
   }
@@ -97,6 +95,12 @@ private:
     int64_t offset, bytes;
   };
   Value emitCopies(const Copies &copies, Value isFirstLane, Value firstNumber);
+  Stage emitSeenCopies(const Copies &copies, Value isFirstLane,
+                       const Stage &firstStage);
+  Stage endSeenCopies(const Copies &copies, Value isFirstLane,
+                      const Stage &stage);
+  void copyFound(const Copies &copies, const Stage &stage, Value key,
+                 Value isFirstLane);
   bool hasSeveralBoxes(const Copies &copies) const;
   void expectTile(const Copies &copies, const Stage &stage, Value key);
   Value getTileAddress(const Copies &copies, const Stage &stage);
@@ -107,7 +111,7 @@ private:
                  Value isFirstLane);
   /// Whether tiles have headers: some may be skipped or have no masked pairs.
   bool hasHeaders() const {
-    return nest.isSeen || (nest.isFull && !OnlineAttentionOp(op).getMask());
+    return hasBounds() && (nest.isSeen || !OnlineAttentionOp(op).getMask());
   }
   SharedAddress getHeader(Value stage);
   Value createHeader(Value key);

@@ -436,7 +436,15 @@ WarpgroupAttention::emitTilesWithHeaders(Progress progress) {
             },
             [&] { return packProgress(emitFullTiles(unpackProgress(all))); });
       });
-  return unpackProgress(results);
+  progress = unpackProgress(results);
+  if (walksPieces()) {
+    // The last header has a stage, as a tile has.
+    releaseKeys(progress.stage);
+    waitForValues(progress.stage);
+    w.arrive(getBarrier(kValuesRead, progress.stage.number), isLeader);
+    progress.stage = getNext(progress.stage);
+  }
+  return progress;
 }
 
 /// Emits the loop over tiles without masked pairs up to the next other tile.

@@ -419,7 +419,8 @@ static CUresult runKernel(LoadedFunction *function, Device &device,
       Twine(statistics.storedBytes) + " in " + Twine(statistics.storeSectors) +
       " rewritten " + Twine(statistics.rewrittenBytes) + " shared " +
       Twine(statistics.sharedAccesses) + " in " +
-      Twine(statistics.sharedPasses) + " trips " +
+      Twine(statistics.sharedPasses) + " instructions " +
+      Twine(statistics.warpInstructions) + " trips " +
       Twine(statistics.roundTrips) + " copied " +
       Twine(statistics.countThreads("cp.async.bulk.tensor")) + " boxes" +
       device.getSuffix());

@@ -1,0 +1,186 @@
+//===- KeyBounds.cpp - bounds of elements by tile of keys -----------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KeyBounds.h"
+
+#include "GpuAttention.h"
+#include "GpuKernel.h"
+#include "TileReader.h"
+
+#include "posenc/IR/CreateIndex.h"
+#include "posenc/Transforms/AttentionIndices.h"
+#include "posenc/Transforms/MaskBounds.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+#include <tuple>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static constexpr int64_t kMinTile = 8;
+
+static Value getNumSequences(OpBuilder &host, AttentionOp op) {
+  Value lists =
+      op.hasRaggedQueries() ? Value(op.getCuSeqlens()[0]) : op.getQuery();
+  return host.createOrFold<memref::DimOp>(op.getLoc(), lists, 0);
+}
+
+namespace {
+/// Loops of the host over sequences and tiles, whose scalars are cloned into
+/// the kernel.
+struct BoundsLoops {
+  BoundsLoops(OpBuilder &host, AttentionOp op, int64_t keys);
+
+  scf::ForallOp loops;
+  /// Whether the tile has keys.
+  Value exists;
+  /// The bounds of its elements, if it has keys.
+  SmallVector<MaskBounds::Elements> elements;
+};
+} // namespace
+
+BoundsLoops::BoundsLoops(OpBuilder &host, AttentionOp op, int64_t keys) {
+  Location loc = op.getLoc();
+  Value numQueries = host.createOrFold<memref::DimOp>(loc, op.getQuery(),
+                                                      op.getQueryTokenDim()),
+        numKeys = host.createOrFold<memref::DimOp>(loc, op.getKey(),
+                                                   op.getKeyTokenDim());
+  SmallVector<OpFoldResult> bounds(2, host.getIndexAttr(1));
+  loops = scf::ForallOp::create(host, loc, bounds, ValueRange(),
+                                /*mapping=*/std::nullopt);
+  ImplicitLocOpBuilder b(loc, host);
+  b.setInsertionPoint(loops.getTerminator());
+  AttentionSequence sequence = emitBoundedSequence(
+      b, op, loops.getInductionVars()[0], numQueries, numKeys);
+  Value size = createIndex(b, loc, keys);
+  Value first = arith::MulIOp::create(b, loops.getInductionVars()[1], size);
+  exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, first,
+                                 sequence.numKeys);
+  Value end = arith::MinSIOp::create(b, arith::AddIOp::create(b, first, size),
+                                     sequence.numKeys);
+  Value last = arith::SubIOp::create(b, end, createIndex(b, loc, 1));
+  // The bounds are emitted twice, as the branch has their types.
+  auto emit = [&] {
+    return MaskBounds(op.getWhere())
+        .emitElements(b, sequence.batch, first, last);
+  };
+  Operation *before = &loops.getBody()->back();
+  elements = emit();
+  SmallVector<Type> types;
+  for (const MaskBounds::Elements &element : elements)
+    types.append(2, element.low.getType());
+  while (before->getPrevNode() != last.getDefiningOp())
+    before->getPrevNode()->erase();
+  auto branch = scf::IfOp::create(b, types, exists, /*withElseRegion=*/true);
+  b.setInsertionPointToStart(branch.elseBlock());
+  SmallVector<Value> none;
+  for (Type type : types)
+    none.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  scf::YieldOp::create(b, none);
+  b.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> found;
+  elements = emit();
+  for (const MaskBounds::Elements &element : elements)
+    llvm::append_values(found, element.low, element.high);
+  scf::YieldOp::create(b, found);
+  for (auto [i, element] : llvm::enumerate(elements)) {
+    element.low = branch.getResult(2 * i);
+    element.high = branch.getResult(2 * i + 1);
+  }
+}
+
+SmallVector<Value> mlir::posenc::allocateKeyBounds(OpBuilder &host,
+                                                   AttentionOp op) {
+  if (op.getWhere().empty())
+    return {};
+  Location loc = op.getLoc();
+  BoundsLoops loops(host, op, kMinTile);
+  SmallVector<Value> tables;
+  if (!loops.elements.empty()) {
+    tables.resize(op.getWhere().front().getOperations().size());
+    Value tiles = host.createOrFold<arith::CeilDivUIOp>(
+        loc, getMaxKeys(host, op), createIndex(host, loc, kMinTile));
+    SmallVector<Value> sizes{getNumSequences(host, op), tiles};
+    for (const MaskBounds::Elements &element : loops.elements) {
+      Type type = element.low.getType();
+      // A table of i1 has bytes.
+      if (type.isInteger(1))
+        type = host.getI8Type();
+      tables[element.number] = memref::AllocOp::create(
+          host, loc,
+          MemRefType::get({ShapedType::kDynamic, ShapedType::kDynamic, 2},
+                          type),
+          sizes);
+    }
+  }
+  loops.loops.erase();
+  return tables;
+}
+
+void mlir::posenc::emitKeyBounds(OpBuilder &host, AttentionOp op,
+                                 ArrayRef<Value> tables, int64_t keys) {
+  assert(keys >= kMinTile && "tables have space for larger tiles");
+  Location loc = op.getLoc();
+  constexpr int64_t kWarp = GpuAttentionTiles::kWarp;
+  GpuKernel kernel(op, "_key_bounds", kHelperThreads);
+  ThreadBuilder b(kernel.getFunction());
+  TileReader reader(host, kernel, b, /*isWide=*/false);
+  BoundsLoops bounds(host, op, keys);
+  reader.captureOperands(bounds.loops);
+  SmallVector<GpuKernel::Tensor> results;
+  for (const MaskBounds::Elements &element : bounds.elements)
+    results.push_back(kernel.addTensor(host, tables[element.number]));
+  Value tiles = host.createOrFold<arith::CeilDivUIOp>(
+      loc, getMaxKeys(host, op), createIndex(host, loc, keys));
+  Value count =
+      host.createOrFold<arith::MulIOp>(loc, getNumSequences(host, op), tiles);
+  Value tilesOfSequence = kernel.addIndex(host, tiles),
+        end = kernel.addIndex(host, count);
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  Value lane = b.rem(thread, kWarp);
+  Value warps = createIndex(b, loc, kHelperThreads / kWarp);
+  Value first =
+      b.add(b.mul(gpu::BlockIdOp::create(b, gpu::Dimension::x), warps),
+            b.div(thread, kWarp));
+  Value step = b.mul(gpu::GridDimOp::create(b, gpu::Dimension::x), warps);
+  Value isFirstLane =
+      b.compare(arith::CmpIPredicate::eq, lane, createIndex(b, loc, 0));
+  reader.setLane(lane);
+  b.emitLoop(
+      first, end, step, {},
+      [&](Value number, ValueRange) -> SmallVector<Value> {
+        auto [batch, tile] = divide32(b, loc, number, tilesOfSequence);
+        SmallVector<Value> at{batch, tile, Value()};
+        reader.withScope([&] {
+          reader.getScalars().map(bounds.loops.getInductionVars(),
+                                  ValueRange{at[0], at[1]});
+          reader.cloneScalars(*bounds.loops.getBody());
+          b.emitIf(b.both(reader.get(bounds.exists), isFirstLane), [&] {
+            for (auto [element, result] :
+                 llvm::zip_equal(bounds.elements, results))
+              for (auto [i, bound] :
+                   llvm::enumerate(ArrayRef{element.low, element.high})) {
+                at[2] = createIndex(b, loc, i);
+                Value value = reader.get(bound);
+                if (value.getType().isInteger(1))
+                  value = arith::ExtUIOp::create(b, b.getI8Type(), value);
+                memref::StoreOp::create(b, value, result.memref,
+                                        getOffset(b, loc, at, result.strides));
+              }
+          });
+        });
+        return {};
+      });
+  kernel.getBody().setInsertionPointToEnd(
+      &kernel.getFunction().getBody().front());
+  Value blocks = host.createOrFold<arith::CeilDivUIOp>(
+      loc, count, createIndex(host, loc, kHelperThreads / kWarp));
+  kernel.launch(host, limitBlocks(host, op, blocks, kHelperBlocks));
+  bounds.loops.erase();
+}
