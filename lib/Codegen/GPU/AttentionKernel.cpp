@@ -9,6 +9,7 @@
 #include "AttentionKernel.h"
 
 #include "GpuAttention.h"
+#include "LoadGroup.h"
 
 #include "posenc/IR/CreateIndex.h"
 
@@ -180,87 +181,185 @@ SharedAddress AttentionKernel::getQuery(Value row, Value channel) {
   return {b.add(b.mul(row, keyPitch), b.mul(channel, sizes.elementBytes))};
 }
 
-/// Copies `count` rows of queries from `firstRow` on to shared memory; rows
-/// without a query are zeros. `first` is the number of the thread among `step`.
-void AttentionKernel::loadQueries(Value first, int64_t step, Value firstRow,
-                                  int64_t count) {
-  int64_t lanes = 16 / sizes.elementBytes;
-  int64_t columns = llvm::alignTo(sizes.keyDim, 16) / lanes;
-  b.emitLoop(
-      first, b.i32(count * columns), b.i32(step), {},
-      [&](Value item, ValueRange) -> SmallVector<Value> {
-        Value row = b.add(firstRow, b.div(item, columns));
-        Value channel = b.mul(b.rem(item, columns), lanes);
-        Value exists;
-        if (numRows < tiles.getRows())
-          exists = b.compare(arith::CmpIPredicate::ult, row, b.i32(numRows));
-        if (columns * lanes != sizes.keyDim)
-          exists = b.both(exists, b.compare(arith::CmpIPredicate::ult, channel,
-                                            b.i32(sizes.keyDim)));
-        auto type = VectorType::get({lanes}, element);
-        auto load = [&]() -> SmallVector<Value> {
-          Value vector = reader.readUnrounded(
-              op.getQuery(),
-              {b.toIndex(b.div(row, queriesPerHead)),
-               b.toIndex(b.rem(row, queriesPerHead)), b.toIndex(channel)},
-              lanes);
-          if (scalesQueries) {
-            Type f32 = b.getF32Type();
-            Value factor = vector::BroadcastOp::create(
-                b, type.clone(f32),
-                b.real(f32, op.getScoreScale() / getScoreUnit()));
-            vector = arith::MulFOp::create(b, b.convert(vector, f32), factor);
-          }
-          return {b.convert(vector, element)};
-        };
-        auto zero = [&]() -> SmallVector<Value> {
-          return {arith::ConstantOp::create(b, b.getZeroAttr(type))};
-        };
-        Value vector =
-            exists ? b.emitIf(exists, type, load, zero)[0] : load()[0];
-        b.store(vector, getQuery(row, channel), 16);
-        return {};
-      });
+/// Registers that loads may take at once: before the loops over keys, and in
+/// them.
+static constexpr int64_t kMaxQueryRegisters = 96, kMaxTileRegisters = 16;
+
+/// Stores 16 bytes of a row, or zeros unless `exists`, which may be null.
+static void storeOrZero(ThreadBuilder &b, Value vector, Value exists,
+                        SharedAddress to) {
+  auto type = cast<VectorType>(vector.getType());
+  if (exists) {
+    // A word has several elements.
+    if (type.getElementTypeBitWidth() < 32) {
+      type = VectorType::get({4}, b.getI32Type());
+      vector = vector::BitCastOp::create(b, type, vector);
+    }
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    vector = b.select(exists, vector, zero);
+  }
+  b.store(vector, to, 16);
 }
 
-/// Copies a tile of keys or values to shared memory at `offset`.
+/// Returns `index`, or `count - 1` if that is less.
+static Value clamp(ThreadBuilder &b, Value index, int64_t count) {
+  return b.createOrFold<arith::MinUIOp>(index, b.i32(count - 1));
+}
+
+/// Copies `count` rows of queries from `firstRow` on to shared memory; rows
+/// without a query are zeros. `first` is the number of the thread among `step`.
+/// The loads of all rows of the thread are under way at once, as far as there
+/// are registers: rows without a query load another one, of which the block has
+/// at least one.
+void AttentionKernel::loadQueries(Value first, int64_t step, Value firstRow,
+                                  int64_t count) {
+  using Channels = TileReader::Channels;
+  int64_t lanes = 16 / sizes.elementBytes;
+  // Kernels that find the tokens of a tile in memory have few registers left.
+  constexpr int64_t kMostRows = 4;
+  scf::ForallOp loops = nest.loops;
+  bool hasLengths = !loops.getBody()->getOps<tensor::ExtractOp>().empty();
+  LoadGroup straight(b, kMaxQueryRegisters);
+  auto round = [&](Value vector) {
+    if (scalesQueries) {
+      Type f32 = b.getF32Type();
+      Value factor = vector::BroadcastOp::create(
+          b, cast<VectorType>(vector.getType()).clone(f32),
+          b.real(f32, op.getScoreScale() / getScoreUnit()));
+      vector = arith::MulFOp::create(b, b.convert(vector, f32), factor);
+    }
+    return b.convert(vector, element);
+  };
+  // Copies some channels of all rows, `lanes` from each of `places` on.
+  auto load = [&](Channels channels, int64_t columns,
+                  function_ref<SmallVector<Value>(Value column)> getPlaces) {
+    int64_t numItems = count * columns;
+    int64_t most = hasLengths ? kMostRows : llvm::divideCeil(numItems, step);
+    auto copy = [&](Value before, int64_t item) {
+      Value isItem;
+      Value number = b.add(b.add(first, before), item);
+      if (numItems % (most * step) && item + step > numItems % (most * step))
+        isItem = b.compare(arith::CmpIPredicate::ult, number, b.i32(numItems));
+      // The column is the same for all rows of a thread, if it can be.
+      bool isRegular = step % columns == 0;
+      Value row = isRegular
+                      ? b.add(b.div(first, columns),
+                              b.add(b.div(before, columns), item / columns))
+                      : b.div(number, columns);
+      Value column = b.rem(isRegular ? first : number, columns);
+      row = b.add(firstRow, row);
+      Value exists, known = row;
+      if (numRows < tiles.getRows())
+        exists = b.compare(arith::CmpIPredicate::ult, row, b.i32(numRows));
+      if (exists || isItem)
+        known = clamp(b, row, numRows);
+      SmallVector<Value> places = getPlaces(column);
+      Value channel = places.front();
+      if (channels == Channels::kAny && columns * lanes != sizes.keyDim) {
+        exists = b.both(exists, b.compare(arith::CmpIPredicate::ult, channel,
+                                          b.i32(sizes.keyDim)));
+        channel = b.mul(clamp(b, column, llvm::divideCeil(sizes.keyDim, lanes)),
+                        lanes);
+      }
+      TileReader::Elements read = reader.readUnrounded(
+          op.getQuery(),
+          {b.toIndex(b.div(known, queriesPerHead)),
+           b.toIndex(b.rem(known, queriesPerHead)), b.toIndex(channel)},
+          lanes, channels);
+      exists = b.both(exists, read.exists);
+      auto store = [&] {
+        for (auto [vector, place] : llvm::zip_equal(read.vectors, places))
+          storeOrZero(b, round(vector), exists, getQuery(row, place));
+      };
+      if (isItem)
+        b.emitIf(isItem, store);
+      else
+        store();
+    };
+    auto copyAll = [&](Value before, LoadGroup &group) {
+      for (int64_t item = 0; item < most * step && item < numItems;
+           item += step) {
+        copy(before, item);
+        group.endItem();
+      }
+    };
+    if (numItems <= most * step)
+      return copyAll(b.i32(0), straight);
+    b.emitLoop(b.i32(0), b.i32(numItems), b.i32(most * step), {},
+               [&](Value before, ValueRange) -> SmallVector<Value> {
+                 LoadGroup group(b, kMaxQueryRegisters);
+                 copyAll(before, group);
+                 return {};
+               });
+  };
+  std::optional<TileReader::RotatedChannels> rotated =
+      reader.findRotated(op.getQuery(), lanes);
+  if (!rotated || sizes.keyDim % 16)
+    return load(Channels::kAny, llvm::alignTo(sizes.keyDim, 16) / lanes,
+                [&](Value column) -> SmallVector<Value> {
+                  return {b.mul(column, lanes)};
+                });
+  int64_t half = rotated->size / 2;
+  load(Channels::kRotated, (rotated->isHalf ? half : rotated->size) / lanes,
+       [&](Value column) {
+         SmallVector<Value> places{b.add(b.mul(column, lanes), rotated->first)};
+         if (rotated->isHalf)
+           places.push_back(b.add(places.front(), half));
+         return places;
+       });
+  if (int64_t others = sizes.keyDim - rotated->size)
+    load(Channels::kOthers, others / lanes,
+         [&](Value column) -> SmallVector<Value> {
+           Value channel = b.mul(column, lanes);
+           Value isBefore = b.compare(arith::CmpIPredicate::ult, channel,
+                                      b.i32(rotated->first));
+           return {b.select(isBefore, channel, b.add(channel, rotated->size))};
+         });
+}
+
+/// Copies a tile of keys or values to shared memory at `offset`. The tile has a
+/// key.
 void AttentionKernel::loadRows(Value tensor, Value offset, int64_t pitch,
                                int64_t channels) {
   int64_t lanes = 16 / sizes.elementBytes, dim = getLastDim(tensor);
-  int64_t columns = channels / lanes;
-  b.emitLoop(copier, b.i32(tiles.keys * columns), b.i32(numCopiers), {},
+  int64_t columns = channels / lanes, numItems = tiles.keys * columns;
+  bool isSame = getElementTypeOrSelf(tensor.getType()) == element;
+  auto copy = [&](Value item) {
+    Value row = b.div(item, columns), column = b.rem(item, columns);
+    Value channel = b.mul(column, lanes);
+    SharedAddress to{b.add(
+        offset, b.add(b.mul(row, pitch), b.mul(channel, sizes.elementBytes)))};
+    Value isChannel;
+    if (channels != dim) {
+      isChannel = b.compare(arith::CmpIPredicate::ult, channel, b.i32(dim));
+      channel = b.mul(clamp(b, column, llvm::divideCeil(dim, lanes)), lanes);
+    }
+    SmallVector<Value> at{b.toIndex(row), b.toIndex(channel)};
+    std::optional<TileReader::Row> from;
+    if (isWide && isSame)
+      from = reader.locate(tensor, at);
+    if (from) {
+      b.copyAsync(to, reader.getAddress(from->root, from->offset),
+                  b.both(from->exists, isChannel));
+      return;
+    }
+    TileReader::Elements read = reader.readClamped(tensor, at, lanes);
+    storeOrZero(b, b.convert(read.vectors.front(), element),
+                b.both(read.exists, isChannel), to);
+  };
+  // The loads of several rows that are converted are under way at once. Copies
+  // are without it, and the addresses of several take registers.
+  const int64_t maxRows = isSame && reader.isCopied(tensor) ? 1 : 4;
+  int64_t rows = 1;
+  while (rows < maxRows && numItems % (2 * rows * numCopiers) == 0)
+    rows *= 2;
+  b.emitLoop(copier, b.i32(numItems), b.i32(rows * numCopiers), {},
              [&](Value item, ValueRange) -> SmallVector<Value> {
-               Value row = b.div(item, columns);
-               Value channel = b.mul(b.rem(item, columns), lanes);
-               SharedAddress to{
-                   b.add(offset, b.add(b.mul(row, pitch),
-                                       b.mul(channel, sizes.elementBytes)))};
-               Value isChannel;
-               if (channels != dim)
-                 isChannel =
-                     b.compare(arith::CmpIPredicate::ult, channel, b.i32(dim));
-               SmallVector<Value> at{b.toIndex(row), b.toIndex(channel)};
-               bool isSame = getElementTypeOrSelf(tensor.getType()) == element;
-               std::optional<TileReader::Row> from;
-               if (isWide && isSame)
-                 from = reader.locate(tensor, at);
-               if (from) {
-                 b.copyAsync(to, reader.getAddress(from->root, from->offset),
-                             b.both(from->exists, isChannel));
-                 return {};
+               LoadGroup group(b, kMaxTileRegisters);
+               for (int64_t i = 0; i < rows; ++i) {
+                 copy(b.add(item, i * numCopiers));
+                 group.endItem();
                }
-               auto type = VectorType::get({lanes}, element);
-               auto load = [&]() -> SmallVector<Value> {
-                 Value vector = reader.read(tensor, at, lanes);
-                 return {b.convert(vector, element)};
-               };
-               auto zero = [&]() -> SmallVector<Value> {
-                 return {arith::ConstantOp::create(b, b.getZeroAttr(type))};
-               };
-               Value vector = isChannel
-                                  ? b.emitIf(isChannel, type, load, zero)[0]
-                                  : load()[0];
-               b.store(vector, to, 16);
                return {};
              });
 }
@@ -285,16 +384,15 @@ void AttentionKernel::loadTile(Value stage) {
 /// sum.
 Value AttentionKernel::getInit(int64_t part, const Row &row) {
   scf::ForOp loop = nest.keys;
-  auto take = [&]() -> SmallVector<Value> {
-    Value vector = reader.read(loop.getInits()[part],
-                               {createIndex(b, b.getLoc(), 0),
-                                b.toIndex(row.head), b.toIndex(row.query)},
-                               1);
-    return {vector::ExtractOp::create(b, vector, 0)};
-  };
-  auto zero = [&]() -> SmallVector<Value> { return {b.real(sum, 0.0)}; };
-  return row.exists ? b.emitIf(row.exists, Type(sum), take, zero)[0]
-                    : take()[0];
+  Value head = row.head;
+  if (row.exists)
+    head = clamp(b, head, numRows / queriesPerHead);
+  Value vector = reader.read(
+      loop.getInits()[part],
+      {createIndex(b, b.getLoc(), 0), b.toIndex(head), b.toIndex(row.query)},
+      1);
+  Value init = vector::ExtractOp::create(b, vector, 0);
+  return row.exists ? b.select(row.exists, init, b.real(sum, 0.0)) : init;
 }
 
 /// Converts an initial maximum to the unit of scores. A finite sink stays
@@ -317,6 +415,7 @@ AttentionKernel::State AttentionKernel::createState() {
   state.accumulators.assign(getNumAccumulators(), b.real(sum, 0.0));
   // One thread of a row has the initial sum.
   Value isFirst = b.compare(arith::CmpIPredicate::eq, laneColumn, b.i32(0));
+  LoadGroup group(b, kMaxTileRegisters);
   for (const Row &row : rows) {
     state.maxima.push_back(scaleInit(getInit(1, row)));
     state.sums.push_back(b.select(isFirst, getInit(2, row), b.real(sum, 0.0)));

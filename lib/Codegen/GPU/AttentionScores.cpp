@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include <limits>
@@ -165,7 +166,8 @@ Value AttentionKernel::getMaskValue(const Tile &tile, int64_t row,
   if (rows[row].exists)
     at[0] = b.createOrFold<arith::MinSIOp>(
         at[0], createIndex(b, b.getLoc(), numRows / queriesPerHead - 1));
-  return reader.readClamped(mask, at);
+  Value element = reader.readClamped(mask, at, 1).vectors.front();
+  return vector::ExtractOp::create(b, element, 0);
 }
 
 /// Emits the factors of an ALiBi bias, `-slope` and `|query - key|`. Positions

@@ -112,16 +112,37 @@ Value TileReader::readPadded(tensor::InsertSliceOp op, ArrayRef<Value> at,
       .front();
 }
 
-Value TileReader::readClamped(Value tensor, ArrayRef<Value> at) {
-  SmallVector<Value> indices(at);
-  if (auto op = tensor.getDefiningOp<tensor::InsertSliceOp>()) {
-    for (auto [dim, size] : llvm::enumerate(op.getMixedSizes()))
+/// Replaces a tensor with padding, and indices in it, by what is inserted and
+/// by indices that exist there. Returns an i1: whether the indices did exist;
+/// null if they always do.
+Value TileReader::clampToSource(Value &tensor, SmallVector<Value> &at) {
+  Value exists;
+  while (auto op = tensor.getDefiningOp<tensor::InsertSliceOp>()) {
+    SmallVector<Value> inner;
+    exists = b.both(exists, isInRange(op, at, inner));
+    llvm::SmallBitVector dropped = op.getDroppedDims();
+    auto *index = inner.begin();
+    for (auto [dim, size] : llvm::enumerate(op.getMixedSizes())) {
+      if (dropped[dim])
+        continue;
+      if (!isConstantIntValue(op.getMixedOffsets()[dim], 0))
+        *index = b.createOrFold<arith::MaxSIOp>(*index,
+                                                createIndex(b, b.getLoc(), 0));
       if (!isConstantIntValue(size, op.getDestType().getDimSize(dim)))
-        indices[dim] =
-            b.createOrFold<arith::MinSIOp>(indices[dim], b.add(get(size), -1));
+        *index = b.createOrFold<arith::MinSIOp>(*index, b.add(get(size), -1));
+      ++index;
+    }
     tensor = op.getSource();
+    at = inner;
   }
-  return getLanes(read(tensor, indices, 1)).front();
+  return exists;
+}
+
+TileReader::Elements TileReader::readClamped(Value tensor, ArrayRef<Value> at,
+                                             int64_t lanes) {
+  SmallVector<Value> indices(at);
+  Value exists = clampToSource(tensor, indices);
+  return {{read(tensor, indices, lanes)}, exists};
 }
 
 tensor::ExtractOp mlir::posenc::findGather(linalg::GenericOp op) {
@@ -254,73 +275,165 @@ Value TileReader::readSum(linalg::GenericOp op, ArrayRef<Value> at) {
   return splat(sums.front(), 1);
 }
 
+/// Emits `x` times cosines plus its partners `y` times signed sines, in the
+/// type of the input unless sums are kept.
+Value TileReader::combine(RotateOp op, ArrayRef<Value> x, ArrayRef<Value> y,
+                          ArrayRef<Value> cos, ArrayRef<Value> signedSin) {
+  SmallVector<Value> results;
+  for (size_t i = 0; i < x.size(); ++i)
+    results.push_back(b.fma(y[i], signedSin[i], b.mulf(x[i], cos[i])));
+  Value rotated = vector::FromElementsOp::create(
+      b,
+      VectorType::get({static_cast<int64_t>(x.size())},
+                      results.front().getType()),
+      results);
+  Type element = getElementTypeOrSelf(op.getInputs().front().getType());
+  return keepsSums ? rotated : b.convert(rotated, element);
+}
+
+namespace {
+/// Reads the operands of a rotation, in the type of its arithmetic.
+struct RotationReader {
+  TileReader &reader;
+  ThreadBuilder &b;
+  RotateOp op;
+  ArrayRef<Value> at;
+
+  SmallVector<Value> convert(Value vector) {
+    bool isDouble = getElementTypeOrSelf(op.getInputs().front()).isF64();
+    Value all =
+        b.convert(vector, isDouble ? Type(b.getF64Type()) : b.getF32Type());
+    int64_t lanes = cast<VectorType>(all.getType()).getNumElements();
+    SmallVector<Value> elements;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      elements.push_back(vector::ExtractOp::create(b, all, lane));
+    return elements;
+  }
+  SmallVector<Value> readTable(Value table, Value pair, int64_t count) {
+    SmallVector<Value> indices;
+    for (int64_t dim : op.getDims())
+      indices.push_back(at[dim]);
+    indices.push_back(pair);
+    return convert(reader.read(table, indices, count));
+  }
+  SmallVector<Value> readInput(Value channel, int64_t count) {
+    SmallVector<Value> indices(at);
+    indices.back() = channel;
+    return convert(reader.read(op.getInputs().front(), indices, count));
+  }
+  /// Returns the index of the first lane in the window.
+  Value getLane() {
+    return b.sub(at.back(), createIndex(b, b.getLoc(), op.getOffset()));
+  }
+  SmallVector<Value> negate(ArrayRef<Value> all) {
+    return llvm::map_to_vector(
+        all, [&](Value x) -> Value { return arith::NegFOp::create(b, x); });
+  }
+};
+} // namespace
+
 /// Emits the rotated elements of `lanes` lanes, which are all in the window, in
 /// the same half of it.
 Value TileReader::rotateLanes(RotateOp op, ArrayRef<Value> at, int64_t lanes) {
-  Value input = op.getInputs().front();
-  Type f = b.getF32Type();
-  if (getElementTypeOrSelf(input.getType()).isF64())
-    f = b.getF64Type();
+  RotationReader rotation{*this, b, op, at};
   int64_t pairs = op.getRotaryDim() / 2;
-  Value lane = b.sub(at.back(), createIndex(b, b.getLoc(), op.getOffset()));
-  SmallVector<Value> row;
-  for (int64_t dim : op.getDims())
-    row.push_back(at[dim]);
-  auto readTable = [&](Value table, Value pair, int64_t count) {
-    SmallVector<Value> indices(row);
-    indices.push_back(pair);
-    return getLanes(b.convert(read(table, indices, count), f));
-  };
-  auto readInput = [&](Value first) {
-    SmallVector<Value> indices(at);
-    indices.back() = first;
-    return getLanes(b.convert(read(input, indices, lanes), f));
-  };
-  SmallVector<Value> x = readInput(at.back()), y, cos, sin;
-  bool isHalf = op.getPairing() == Pairing::Half;
-  Value isSecond;
-  if (isHalf) {
+  Value lane = rotation.getLane();
+  SmallVector<Value> x = rotation.readInput(at.back(), lanes), y, cos, sines;
+  if (op.getPairing() == Pairing::Half) {
     // The partner is in the other half of the window.
-    isSecond = b.compare(arith::CmpIPredicate::uge, lane,
-                         createIndex(b, b.getLoc(), pairs));
+    Value isSecond = b.compare(arith::CmpIPredicate::uge, lane,
+                               createIndex(b, b.getLoc(), pairs));
     Value distance = b.select(isSecond, createIndex(b, b.getLoc(), -pairs),
                               createIndex(b, b.getLoc(), pairs));
-    y = readInput(b.add(at.back(), distance));
+    y = rotation.readInput(b.add(at.back(), distance), lanes);
     Value pair = b.select(isSecond, b.add(lane, -pairs), lane);
-    cos = readTable(op.getCos(), pair, lanes);
-    sin = readTable(op.getSin(), pair, lanes);
+    cos = rotation.readTable(op.getCos(), pair, lanes);
+    SmallVector<Value> sin = rotation.readTable(op.getSin(), pair, lanes);
+    for (auto [plus, minus] : llvm::zip_equal(sin, rotation.negate(sin)))
+      sines.push_back(b.select(isSecond, plus, minus));
   } else {
     Value pair = b.div(lane, 2);
-    cos = readTable(op.getCos(), pair, lanes / 2);
-    sin = readTable(op.getSin(), pair, lanes / 2);
+    SmallVector<Value> c = rotation.readTable(op.getCos(), pair, lanes / 2);
+    SmallVector<Value> s = rotation.readTable(op.getSin(), pair, lanes / 2);
+    for (auto [cosine, plus, minus] :
+         llvm::zip_equal(c, s, rotation.negate(s))) {
+      llvm::append_values(cos, cosine, cosine);
+      llvm::append_values(sines, minus, plus);
+    }
+    for (int64_t i = 0; i < lanes; ++i)
+      y.push_back(x[i % 2 ? i - 1 : i + 1]);
   }
-  SmallVector<Value> results;
-  for (int64_t i = 0; i < lanes; ++i) {
-    bool isOdd = i % 2 != 0;
-    Value other = isHalf ? y[i] : x[isOdd ? i - 1 : i + 1];
-    Value c = cos[isHalf ? i : i / 2], s = sin[isHalf ? i : i / 2];
-    Value opposite = arith::NegFOp::create(b, s);
-    Value signedSin;
-    if (isHalf)
-      signedSin = b.select(isSecond, s, opposite);
-    else
-      signedSin = isOdd ? s : opposite;
-    if (op.getInverse())
-      signedSin = arith::NegFOp::create(b, signedSin);
-    results.push_back(b.fma(other, signedSin, b.mulf(x[i], c)));
-  }
-  Value rotated =
-      vector::FromElementsOp::create(b, VectorType::get({lanes}, f), results);
-  return keepsSums ? rotated
-                   : b.convert(rotated, getElementTypeOrSelf(input.getType()));
+  return combine(op, x, y, cos,
+                 op.getInverse() ? rotation.negate(sines) : sines);
 }
 
-Value TileReader::readUnrounded(Value tensor, ArrayRef<Value> at,
-                                int64_t lanes) {
+/// Emits the rotated elements of `lanes` lanes in the first half of the window,
+/// and of their partners.
+SmallVector<Value> TileReader::rotateHalves(RotateOp op, ArrayRef<Value> at,
+                                            int64_t lanes) {
+  RotationReader rotation{*this, b, op, at};
+  SmallVector<Value> x = rotation.readInput(at.back(), lanes);
+  SmallVector<Value> y =
+      rotation.readInput(b.add(at.back(), op.getRotaryDim() / 2), lanes);
+  Value pair = rotation.getLane();
+  SmallVector<Value> cos = rotation.readTable(op.getCos(), pair, lanes);
+  SmallVector<Value> sin = rotation.readTable(op.getSin(), pair, lanes);
+  SmallVector<Value> minus = rotation.negate(sin);
+  if (op.getInverse())
+    std::swap(sin, minus);
+  return {combine(op, x, y, cos, minus), combine(op, y, x, cos, sin)};
+}
+
+/// Returns the rotation of a tensor's rows, which padding and roundings may
+/// follow; null if there is none.
+static RotateOp findRotation(Value tensor) {
+  while (Operation *op = tensor.getDefiningOp()) {
+    if (auto insert = dyn_cast<tensor::InsertSliceOp>(op))
+      tensor = insert.getSource();
+    else if (auto generic = dyn_cast<linalg::GenericOp>(op);
+             generic && isRounding(generic))
+      tensor = generic.getDpsInputs().front();
+    else
+      return dyn_cast<RotateOp>(op);
+  }
+  return nullptr;
+}
+
+std::optional<TileReader::RotatedChannels>
+TileReader::findRotated(Value tensor, int64_t lanes) {
+  RotateOp op = findRotation(tensor);
+  if (!op)
+    return std::nullopt;
+  int64_t first = op.getOffset(), size = op.getRotaryDim();
+  int64_t dim = cast<ShapedType>(op.getType(0)).getShape().back();
+  bool isHalf = op.getPairing() == Pairing::Half;
+  if (first % lanes || dim % lanes || (isHalf ? size / 2 : size) % lanes)
+    return std::nullopt;
+  return RotatedChannels{first, size, isHalf};
+}
+
+TileReader::Elements TileReader::readUnrounded(Value tensor, ArrayRef<Value> at,
+                                               int64_t lanes,
+                                               Channels channels) {
   keepsSums = true;
-  Value vector = read(tensor, at, lanes);
+  Elements elements;
+  SmallVector<Value> indices(at);
+  RotateOp op = findRotation(tensor);
+  elements.exists = clampToSource(tensor, indices);
+  if (channels == Channels::kAny) {
+    elements.vectors = {read(tensor, indices, lanes)};
+  } else if (channels == Channels::kOthers) {
+    // As wide as rotated elements.
+    Value vector = read(op.getInputs().front(), indices, lanes);
+    bool isDouble = getElementTypeOrSelf(vector.getType()).isF64();
+    elements.vectors = {isDouble ? vector : b.convert(vector, b.getF32Type())};
+  } else if (op.getPairing() == Pairing::Half) {
+    elements.vectors = rotateHalves(op, indices, lanes);
+  } else {
+    elements.vectors = {rotateLanes(op, indices, lanes)};
+  }
   keepsSums = false;
-  return vector;
+  return elements;
 }
 
 Value TileReader::readRotated(RotateOp op, ArrayRef<Value> at, int64_t lanes) {
@@ -416,6 +529,18 @@ Value TileReader::read(Value tensor, ArrayRef<Value> at, int64_t lanes) {
   auto generic = cast<linalg::GenericOp>(op);
   return generic.getNumReductionLoops() ? readSum(generic, at)
                                         : readGeneric(generic, at, lanes);
+}
+
+bool TileReader::isCopied(Value tensor) const {
+  while (!isRoot(tensor)) {
+    Operation *op = tensor.getDefiningOp();
+    if (auto generic = dyn_cast<linalg::GenericOp>(op))
+      return findGather(generic) != nullptr;
+    if (!isa<tensor::ExtractSliceOp, linalg::CopyOp, tensor::InsertSliceOp>(op))
+      return false;
+    tensor = op->getOperand(0);
+  }
+  return true;
 }
 
 std::optional<TileReader::Row> TileReader::locate(Value tensor,

@@ -79,11 +79,37 @@ public:
   /// Returns `lanes` elements of a tensor, from the indices `at` on in the last
   /// dimension, as a vector. Rows of padding are its constant.
   Value read(Value tensor, ArrayRef<Value> at, int64_t lanes);
-  /// As `read`, but without roundings of rotated rows to their type, which the
-  /// caller rounds.
-  Value readUnrounded(Value tensor, ArrayRef<Value> at, int64_t lanes);
-  /// As `read` of one element; rows of padding may have any value.
-  Value readClamped(Value tensor, ArrayRef<Value> at);
+  /// Elements without branches, as which rows of padding have those of another
+  /// row: that must exist.
+  struct Elements {
+    SmallVector<Value> vectors;
+    /// An i1: whether the row is no padding; null if it never is.
+    Value exists;
+  };
+  /// As `read`.
+  Elements readClamped(Value tensor, ArrayRef<Value> at, int64_t lanes);
+  /// Channels of rows that are rotated: `size` from `first` on.
+  struct RotatedChannels {
+    int64_t first, size;
+    bool isHalf;
+  };
+  /// Returns the channels if `read` rotates rows of the tensor last, and groups
+  /// of `lanes` lanes are all rotated or not at all, and have their partners in
+  /// one group.
+  std::optional<RotatedChannels> findRotated(Value tensor, int64_t lanes);
+  enum class Channels {
+    /// Any channels.
+    kAny,
+    /// Rotated channels: of the first half, and their partners in the second.
+    kRotated,
+    /// Channels that are not rotated.
+    kOthers
+  };
+  /// As `readClamped`, but without roundings of rotated rows to their type,
+  /// which the caller rounds. Rotated channels by halves give two vectors,
+  /// whose operands are read once.
+  Elements readUnrounded(Value tensor, ArrayRef<Value> at, int64_t lanes,
+                         Channels channels);
   /// Returns one element of a memref or tensor from outside.
   Value loadElement(Value source, ArrayRef<Value> at);
   /// Stores an element, or a vector in the last dimension, to a destination of
@@ -99,6 +125,8 @@ public:
   };
   /// Returns where the elements are, if they are copied as they are.
   std::optional<Row> locate(Value tensor, ArrayRef<Value> at);
+  /// Whether `locate` finds the tensor's rows.
+  bool isCopied(Value tensor) const;
   /// Returns the address of an element of a captured value as an i64.
   Value getAddress(Value root, Value offset);
   /// Returns the indices of the element that a gather copies to `at`.
@@ -122,6 +150,11 @@ private:
   Value readSum(linalg::GenericOp op, ArrayRef<Value> at);
   Value readRotated(RotateOp op, ArrayRef<Value> at, int64_t lanes);
   Value rotateLanes(RotateOp op, ArrayRef<Value> at, int64_t lanes);
+  SmallVector<Value> rotateHalves(RotateOp op, ArrayRef<Value> at,
+                                  int64_t lanes);
+  Value combine(RotateOp op, ArrayRef<Value> x, ArrayRef<Value> y,
+                ArrayRef<Value> cos, ArrayRef<Value> signedSin);
+  Value clampToSource(Value &tensor, SmallVector<Value> &at);
   Value load(Value root, Value offset, int64_t lanes);
   Value splat(Value scalar, int64_t lanes);
   SmallVector<Value> getLanes(Value vector);

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# ===- make-gpu-model.py - a model of attention on a GPU --------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+#
+# Usage: make-gpu-model.py                 writes the tables of gpu-model.md
+#        make-gpu-model.py --check [PAGE]  fails if they are out of date
+#        make-gpu-model.py --trips LOG     compares the round trips in a log of
+#                                          the fake driver with those of TRIPS
+#
+# The page has the tables between the comments `<!-- table NAME -->` and
+# `<!-- end -->`. A table is a function in TABLES that returns its lines.
+
+import os
+import re
+import sys
+
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu-model.md")
+TABLE = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+# Cycles of an H200, measured with kernels written by hand: what a block of 192
+# queries and 128 channels takes besides its tiles, a tile of 80 keys, and a
+# round trip to memory, which is 500 to 900.
+FIXED_CYCLES, TILE_CYCLES, TRIP_CYCLES = 9900, 2208, 700
+TILE_KEYS = 80
+
+# Kernel on cuda:sm_90a, round trips of a thread before and now, and those that
+# read lengths, slopes or sinks, before queries or after.
+TRIPS = [
+    ("full_bf16_attention_sm_90a", 8, 1, 0),
+    ("causal_bf16_attention_sm_90a", 8, 1, 0),
+    ("head_major_attention_sm_90a", 4, 1, 0),
+    ("head_192_attention_sm_90a", 12, 1, 0),
+    ("soft_cap_attention_sm_90a", 16, 1, 0),
+    ("rotated_queries_attention_sm_90a", 24, 1, 0),
+    ("rotated_last_attention_sm_90a", 16, 1, 0),
+    ("alibi_attention_sm_90a", 5, 3, 2),
+    ("sinks_attention_sm_90a", 6, 3, 2),
+    ("ragged_attention_sm_90a", 9, 6, 5),
+]
+
+# Queries and keys of heads of 128 channels, whether they are causal, and the
+# TFLOP/s that were measured on an H200: of the kernel written by hand, and of
+# cuDNN.
+ATTENTION = [
+    (512, False, 420, 458),
+    (1024, False, 539, 527),
+    (2048, False, 587, 578),
+    (8192, False, 654, 608),
+    (16384, False, 671, 596),
+    (1024, True, 435, 394),
+    (2048, True, 475, 458),
+    (8192, True, 621, 531),
+    (16384, True, 655, 559),
+]
+
+
+def get_cycles(keys, is_causal, trips):
+    """Returns the cycles of a block; the mean of all blocks if it is causal."""
+    tiles = -(-keys // TILE_KEYS)
+    if is_causal:
+        tiles = (tiles + 1) / 2
+    # The kernel written by hand has one trip, which is part of FIXED_CYCLES.
+    return FIXED_CYCLES + TILE_CYCLES * tiles + TRIP_CYCLES * (trips - 1)
+
+
+def make_trips():
+    lines = ["| kernel | trips before | trips | of them for other than queries |",
+             "|---|---:|---:|---:|"]
+    return lines + [f"| `{name}` | {before} | {now} | {others} |"
+                    for name, before, now, others in TRIPS]
+
+
+def make_attention():
+    by_hand, before, now = 1, 8, 1
+    lines = ["| tokens | by hand | cuDNN | before | now | now / cuDNN |",
+             "|---|---:|---:|---:|---:|---:|"]
+    for keys, is_causal, rate, peer in ATTENTION:
+        cycles = get_cycles(keys, is_causal, by_hand)
+        rates = [rate * cycles / get_cycles(keys, is_causal, trips)
+                 for trips in (before, now)]
+        lines.append(f"| {keys:,}{', causal' if is_causal else ''} | {rate} | {peer} | "
+                     f"{rates[0]:.0f} | {rates[1]:.0f} | {rates[1] / peer:.2f} |")
+    return lines
+
+
+TABLES = {"trips": make_trips, "attention": make_attention}
+
+
+def compare_trips(path):
+    """Prints the kernels of TRIPS whose trips in a log differ."""
+    with open(path, encoding="utf-8") as file:
+        found = re.findall(r"^ran (\S+) .* trips (\d+) ", file.read(), re.M)
+    wrong = 0
+    for name, _, now, _ in TRIPS:
+        most = max((int(trips) for other, trips in found if other == name), default=None)
+        if most is not None and most != now:
+            print(f"{name}: {most} trips, expected {now}")
+            wrong += 1
+    print(f"{len(TRIPS)} kernels, {wrong} different")
+    return wrong > 0
+
+
+def main():
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["--trips"]:
+        sys.exit(compare_trips(arguments[1]))
+    is_check = arguments[:1] == ["--check"]
+    page = arguments[1] if len(arguments) > 1 else PAGE
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    new = TABLE.sub(lambda match: match.group(1) + "\n".join(TABLES[match.group(2)]())
+                    + "\n" + match.group(3), text)
+    if is_check and new != text:
+        sys.exit(f"{page} is out of date: run docs/make-gpu-model.py")
+    if not is_check:
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(new)
+
+
+main()
