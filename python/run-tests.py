@@ -99,14 +99,14 @@ def has_packages(python, packages):
                           check=False).returncode == 0
 
 
-def install_packages(python, folder, lender):
-    """Installs what the tests need and `lender` does not have. Returns why that is not
-    possible, or None."""
+def install_packages(python, folder, lender, optional=OPTIONAL):
+    """Installs the base and the optional groups, as far as `lender` does not have them.
+    Returns why the base cannot be installed, or None."""
     print(f"installing {', '.join(lock_files.GROUPS['base'])}", flush=True)
     obstacle = install(python, folder, "base")
     if obstacle:
         return obstacle
-    for group in OPTIONAL:
+    for group in optional:
         packages = lock_files.GROUPS[group]
         if lender and has_packages(lender, packages):
             continue

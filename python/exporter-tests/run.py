@@ -100,18 +100,15 @@ def run_table(command, environment):
     return passed, total - passed
 
 
-def main(arguments=None, tables=None, folder="exporters",
-         description="Tests the newest exporters."):
-    """Makes `tables`, which have the form of TABLES, in a folder of the build folder."""
-    tables = tables or TABLES
-    parser = argparse.ArgumentParser(description=description)
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description="Tests the newest exporters.")
     parser.add_argument("--build-dir", default=os.path.join(PYTHON_FOLDER, "..", "build"))
     parser.add_argument("--python", help="uses this Python and installs nothing")
     parser.add_argument("--compiler", help="instead of that of the build folder")
-    parser.add_argument("--table", action="append", choices=tables, help="one of the tables")
+    parser.add_argument("--table", action="append", choices=TABLES, help="one of the tables")
     options = parser.parse_args(arguments)
     build = os.path.abspath(options.build_dir)
-    folder = os.path.join(build, folder)
+    folder = os.path.join(build, "exporters")
     shutil.rmtree(os.path.join(folder, "onnx"), ignore_errors=True)
     os.makedirs(folder, exist_ok=True)
     python = options.python or run_tests.create_environment(
@@ -120,8 +117,8 @@ def main(arguments=None, tables=None, folder="exporters",
     environment = {**os.environ, "PYTHONPATH": PYTHON_FOLDER, "POSENC_CACHE": "off",
                    "POSENC_LIBRARY_PATH": os.path.join(build, "lib")}
     passed = failed = 0
-    for name in options.table or tables:
-        packages, command = tables[name]
+    for name in options.table or TABLES:
+        packages, command = TABLES[name]
         start = time.monotonic()
         obstacle = None if options.python else install(python, folder, COMMON + packages)
         if obstacle:

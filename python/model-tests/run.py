@@ -11,14 +11,16 @@
 # (16 layers, random weights) from ONNX in each type, runs them beside ONNX Runtime,
 # OpenVINO and PyTorch, one after the other, and compares the logits; in f32 it also
 # compares the tokens that examples/generate and ONNX Runtime generate. The programs take
-# up to 20 GB of memory and 12 GB of disk. Packages are installed from PyPI in a virtual
-# environment of the build folder; a table whose packages cannot be installed, or that
-# finds too little memory or disk, is skipped by name. The last line is
-# `N passed, N failed`.
+# up to 20 GB of memory and 12 GB of disk. Packages come from pip, with the versions and
+# hashes of test/locks; a table that finds no package to compare with, too little memory
+# or too little disk is skipped by name. The last line is `N passed, N failed`, where each
+# row of a table counts.
 
+import argparse
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 
 PYTHON_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -26,44 +28,77 @@ _SPEC = importlib.util.spec_from_file_location(
     "exporter_tests", os.path.join(PYTHON_FOLDER, "exporter-tests", "run.py"))
 exporter_tests = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(exporter_tests)
+run_tests = exporter_tests.run_tests
 
-PACKAGES = ["onnxruntime", "openvino", "torch"]
-# The largest difference of two systems, relative to the largest logit. Sums of f16 and bf16
-# are rounded where each system chooses to; accuracy level 4 rounds activations to 8 bits.
+# Groups of packages.
+GROUPS = ["onnx", "openvino", "torch"]
+# The largest difference of two systems, relative to the largest logit. Sums of f16 and
+# bf16 are rounded where each system chooses to; accuracy level 4 rounds activations to
+# 8 bits.
 DIFFERENCES = {"f32": 1e-5, "bf16": 5e-2, "f16": 1e-2, "int8": 1e-5, "int4": 1e-5,
                "int4:4": 5e-2}
+GENERATION = "generation"
 # Bytes of memory and disk.
 MEMORY, DISK = 20e9, 12e9
 
 
-def make_tables():
-    tables = {name: (PACKAGES, ["benchmarks/models.py", "--compiler", "{compiler}",
-                                "--folder", "{folder}", "--layers=16", "--threads=1",
-                                "--rounds=1", "--prefill=64", "--decode=128", "--alone",
-                                f"--precisions={name}", f"--max-difference={limit}"])
-              for name, limit in DIFFERENCES.items()}
-    tables["generation"] = (["onnxruntime"], ["model-tests/generate.py", "{compiler}",
-                                              "{folder}"])
-    return tables
+def get_command(table, compiler, folder):
+    """Returns the program that makes a table, and the package that it compares with."""
+    if table == GENERATION:
+        return ["model-tests/generate.py", compiler, folder], "onnxruntime"
+    # Neither ONNX Runtime nor OpenVINO has all operators of bf16.
+    package = "torch" if table == "bf16" else "onnxruntime"
+    return ["benchmarks/models.py", "--compiler", compiler, "--folder", folder,
+            "--layers=16", "--threads=1", "--rounds=1", "--prefill=64", "--decode=128",
+            "--alone", f"--precisions={table}",
+            f"--max-difference={DIFFERENCES[table]}"], package
 
 
-def find_obstacle(folder):
-    """Returns why models cannot be tested on this machine, or None."""
+def find_obstacle(python, folder, package):
+    """Returns why a table cannot be made here, or None."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     disk = shutil.disk_usage(folder).free
     for what, there, needed in (("memory", memory, MEMORY), ("free disk", disk, DISK)):
         if there < needed:
             return f"{there / 1e9:.0f} GB of {what}, {needed / 1e9:.0f} are needed"
+    if not run_tests.has_packages(python, [package]):
+        return f"{package} is not installed"
     return None
 
 
-def main():
-    obstacle = find_obstacle(PYTHON_FOLDER)
+def main(arguments=None):
+    names = [*DIFFERENCES, GENERATION]
+    parser = argparse.ArgumentParser(description="Tests whole models.")
+    parser.add_argument("--build-dir", default=os.path.join(PYTHON_FOLDER, "..", "build"))
+    parser.add_argument("--table", action="append", choices=names, help="one of the tables")
+    options = parser.parse_args(arguments)
+    build = os.path.abspath(options.build_dir)
+    folder = os.path.join(build, "models")
+    os.makedirs(folder, exist_ok=True)
+    lender = os.environ.get("POSENC_TEST_PYTHON")
+    try:
+        python = run_tests.create_environment(os.path.join(folder, "venv"), lender)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"SKIPPED models: no virtual environment: {error}")
+        return run_tests.finish(0, 0)
+    obstacle = run_tests.install_packages(python, folder, lender, GROUPS)
     if obstacle:
-        print(f"SKIPPED models: {obstacle}")
-        return exporter_tests.run_tests.finish(0, 0)
-    return exporter_tests.main(tables=make_tables(), folder="models",
-                               description="Tests whole models.")
+        print(f"SKIPPED models: packages cannot be installed: {obstacle}")
+        return run_tests.finish(0, 0)
+    environment = {**os.environ, "PYTHONPATH": PYTHON_FOLDER, "POSENC_CACHE": "off",
+                   "POSENC_LIBRARY_PATH": os.path.join(build, "lib")}
+    passed = failed = 0
+    for name in options.table or names:
+        command, package = get_command(name, os.path.join(build, "bin", "posenc-compile"),
+                                       folder)
+        obstacle = find_obstacle(python, folder, package)
+        if obstacle:
+            print(f"SKIPPED {name}: {obstacle}", flush=True)
+            continue
+        good, bad = exporter_tests.run_table([python, "-B", *command], environment)
+        print(f"{name}: {good} passed, {bad} failed\n", flush=True)
+        passed, failed = passed + good, failed + bad
+    return run_tests.finish(passed, failed)
 
 
 if __name__ == "__main__":

