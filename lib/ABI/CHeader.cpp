@@ -74,12 +74,13 @@ static constexpr llvm::StringLiteral kFfiForm =
 static constexpr llvm::StringLiteral kOutputSizes =
     R"( *
  * LIB_f_output_sizes
- *   computes the shapes of the outputs before a call: it reads all dimensions of
- *   the inputs that are tensors, in their order, and writes those of the
- *   outputs. LIB_f_output_sizes_by_values exists if sizes of outputs follow from
- *   others; it takes the values of the inputs that its comment names, too (or
- *   NULL), and has a message. Both return 0, or write nothing and return one of
- *   the codes above, or
+ *   computes the shapes of the outputs before a call: it reads all dimensions
+ *   of the inputs that are tensors, in their order, and writes those of the
+ *   outputs. If sizes of outputs follow from others, there is also
+ *   LIB_f_output_sizes_by_values, which has a message and takes the addresses
+ *   of the values that its comment names: int64_t for scalars, NULL for one
+ *   that is unknown, or for all. Both return 0, or write nothing and return
+ *   one of the codes above, or, with -1 for dimensions that are unknown,
 )";
 
 /// Used if the library has code for CUDA.
@@ -284,7 +285,7 @@ static void declareOutputSizes(raw_ostream &os, AbiAttr abi,
   os << "/* The values: "
      << (values.empty() ? "none" : llvm::join(values, ", ")) << ". */\n";
   declare(os, entry + kOutputSizesByValuesSuffix.str(),
-          {"const int64_t *input_shapes", "const int64_t *values",
+          {"const int64_t *input_shapes", "const void *const *values",
            "int64_t *output_shapes", "char *err", "size_t errlen"});
 }
 

@@ -39,7 +39,7 @@ void CInterfaceEmitter::declareKernelSupport() {
     createFunction(name, result, arguments, LLVM::Linkage::External);
   };
   declare(kGetOutputSizesSymbol, i32,
-          {pointer, pointer, pointer, pointer, pointer, pointer, i64});
+          {pointer, pointer, pointer, pointer, pointer, pointer, pointer, i64});
   if (isGpu) {
     declare(kLaunchCudaSymbol, i32,
             {pointer, pointer, pointer, pointer, pointer, i64, pointer, i64});
@@ -206,7 +206,8 @@ void CInterfaceEmitter::emitOutputSizesEntries(LLVM::LLVMFuncOp kernel,
         createEntry(getEntrySymbol(prefix, kernel.getName(), suffix), types);
     SmallVector<Value> operands{
         getDescription(kernel),
-        createWords(kernel, layout, {}, /*workspace=*/nullptr)};
+        createWords(kernel, layout, {}, /*workspace=*/nullptr),
+        createArray(loc, layout.getNumWords(), {})};
     llvm::append_range(operands, block->getArguments());
     return operands;
   };

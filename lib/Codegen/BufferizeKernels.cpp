@@ -198,23 +198,23 @@ static void replaceEmptyReshapes(ModuleOp module) {
 /// which are collapsed, where memref.subview takes the wrong dimensions for the
 /// dropped ones. It compares strides, which say nothing if they are dynamic,
 /// and takes the first dimensions of size 1 then.
-static void collapseViews(ModuleOp module) {
-  module.walk([](memref::SubViewOp op) {
+static LogicalResult collapseViews(ModuleOp module) {
+  WalkResult result = module.walk([](memref::SubViewOp op) -> WalkResult {
     llvm::SmallBitVector dropped = op.getDroppedDims();
     if (dropped.none())
-      return;
+      return WalkResult::advance();
     MemRefType type = op.getType();
     SmallVector<int64_t> kept;
     for (auto [dim, size] : llvm::enumerate(op.getStaticSizes()))
       if (!dropped.test(dim))
         kept.push_back(size);
     if (ArrayRef(kept) == type.getShape())
-      return;
+      return WalkResult::advance();
     std::optional<SmallVector<ReassociationIndices>> groups =
         getReassociationIndicesForCollapse(op.getStaticSizes(),
                                            type.getShape());
     if (!groups)
-      return;
+      return op.emitError("cannot tell which dimensions this view drops");
     OpBuilder builder(op);
     Value view = memref::SubViewOp::create(
         builder, op.getLoc(), op.getSource(), op.getMixedOffsets(),
@@ -225,7 +225,9 @@ static void collapseViews(ModuleOp module) {
       collapsed = memref::CastOp::create(builder, op.getLoc(), type, collapsed);
     op.replaceAllUsesWith(collapsed);
     op.erase();
+    return WalkResult::advance();
   });
+  return failure(result.wasInterrupted());
 }
 
 namespace {
@@ -264,7 +266,8 @@ struct BufferizeKernels final
     if (failed(bufferization::runOneShotModuleBufferize(getOperation(), options,
                                                         state)))
       return signalPassFailure();
-    collapseViews(getOperation());
+    if (failed(collapseViews(getOperation())))
+      return signalPassFailure();
     orderConstants(getOperation());
   }
 };

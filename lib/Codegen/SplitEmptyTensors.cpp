@@ -60,8 +60,16 @@ bool FilledTensors::contains(Value value) const {
   return isScalar(value) || tensors.contains(value);
 }
 
-/// Whether all iterations write scalars to their slices.
+/// Whether all iterations write scalars to their slices, and compute no more
+/// than offsets and such scalars.
 bool FilledTensors::fillsSlices(scf::ForallOp loop) const {
+  auto isShaped = [](Type type) { return isa<ShapedType>(type); };
+  for (Operation &op : loop.getTerminator().getBody()->getOperations()) {
+    auto insert = dyn_cast<tensor::ParallelInsertSliceOp>(op);
+    Operation *slice = insert ? insert.getSource().getDefiningOp() : nullptr;
+    if (!slice || slice->getBlock() != loop.getBody())
+      return false;
+  }
   for (Operation &op : *loop.getBody()) {
     if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
         slice &&
@@ -77,7 +85,9 @@ bool FilledTensors::fillsSlices(scf::ForallOp loop) const {
       return false;
     }
     if (!isa<scf::InParallelOp>(op) &&
-        !(isMemoryEffectFree(&op) && llvm::all_of(op.getResults(), isScalar)))
+        (!isMemoryEffectFree(&op) || op.getNumRegions() ||
+         !llvm::all_of(op.getResults(), isScalar) ||
+         llvm::any_of(op.getOperandTypes(), isShaped)))
       return false;
   }
   return true;
@@ -131,7 +141,7 @@ static void splitUses(Operation *producer) {
   unsigned numUses = 0;
   for (Operation *user : users) {
     if (numUses >= kMaxUses) {
-      // A tensor with elements takes memory from where they are written.
+      // A filled tensor occupies memory from its fill on.
       if (isa<tensor::EmptyOp>(producer))
         builder.setInsertionPointAfter(last);
       else

@@ -249,7 +249,8 @@ static constexpr Tuning kSapphireRapids = [] {
 /// rows of the left matrix copied, addresses are constants, so a step of 24
 /// multiply-adds has 41 instructions; otherwise 16 take 37, with six `lea` that
 /// compete for a port of the multiply-adds. 60 copied rows and 128 packed
-/// columns, as deep as a partial sum, take 61 and 128 KiB of the stack.
+/// columns, as deep as a partial sum, take 61 and 128 KiB of the stack, and 60
+/// rows of 2,048 elements half of the L2 cache.
 static constexpr Tuning kSkylake = [] {
   Tuning tuning = kIceLake;
   tuning.attentionTileRows = 12;
@@ -257,6 +258,7 @@ static constexpr Tuning kSkylake = [] {
   tuning.productTileVectors = 2;
   tuning.productColumns = 128;
   tuning.productPanelBytes = 64 * kKiB;
+  tuning.productPanelRows = 60;
   tuning.productCopiedRows = 60;
   tuning.codeBufferBytes = 16 * kKiB;
   tuning.codeRowBytes = 512 * kKiB;

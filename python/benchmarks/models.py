@@ -126,8 +126,8 @@ def compare(times, name):
 
 
 class Results:
-    """What the ways measure: the seconds and CPU seconds of each, its difference, and the
-    errors of those that fail."""
+    """The seconds and CPU seconds of each way, its difference, and the errors of those that
+    fail."""
 
     def __init__(self):
         self.times, self.differences, self.errors, self.reference = {}, {}, {}, None

@@ -124,7 +124,7 @@ class Search:
                   for v, names in zip(program.inputs, program.named)}
         shapes = [shapes[program.inputs[i].name] for i in kept]
         if self.options.door == "freeze":
-            shapes = [shapes]  # Of the parameter *inputs.
+            shapes = [shapes]  # The module takes *inputs.
         try:
             exported = torch.export.export(module, tuple(tensors[i] for i in kept),
                                            dynamic_shapes=tuple(shapes)

@@ -549,7 +549,7 @@ def along(p):
 
 @statement("position", weight=2)
 def position(p):
-    """The place of an extremum, whose ties have no order in PyTorch."""
+    """The index of an extremum, whose ties have no order in PyTorch."""
     x = p.pick(FLOATS + INTEGERS, least_rank=1, exact=True)
     axis, keep = p.axis(x), some(p, "", ", keepdim=True")
     text = some(p, f"torch.max({x.name}, {axis}{keep}).values",

@@ -404,7 +404,8 @@ int32_t launchCuda(const struct Description *description,
                    const int64_t *arguments, int64_t *words, void *stream,
                    char *message, size_t size, const struct CudaImage *images,
                    int64_t numImages) {
-  struct Call call = {description, words, message, size, 0, kDLCUDA, NULL, 0};
+  struct Call call = {description, words,   message, size,
+                      0,           kDLCUDA, NULL,    NULL};
   if (message && size > 0)
     *message = 0;
   return callCuda(&call, arguments, stream, images, numImages);

@@ -51,7 +51,7 @@ int32_t launchFfiCuda(const struct Description *description,
                       const struct CudaImage *images, int64_t numImages) {
   char message[256] = "";
   struct Call call = {description, words,   message, sizeof(message),
-                      0,           kDLCUDA, NULL,    0};
+                      0,           kDLCUDA, NULL,    NULL};
   int64_t workspaceBytes;
   int32_t code =
       unpackArguments(&call, args, count, arguments, &workspaceBytes);

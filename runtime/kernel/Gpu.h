@@ -175,7 +175,7 @@ getDeviceWorkspace(const struct Description *description,
  * relations, in which scalars may be, are left to the call. */
 int64_t getDeviceWorkspace(const struct Description *description,
                            int64_t *words) {
-  struct Call call = {description, words, NULL, 0, 0, kDLCUDA, NULL, 0};
+  struct Call call = {description, words, NULL, 0, 0, kDLCUDA, NULL, NULL};
   for (int64_t i = 0; i < description->numSizes; ++i)
     if (description->sizes[i] == -1 && words[getSizeWord(description, i)] < 0)
       return -1;

@@ -49,8 +49,9 @@ void runSmallShared(struct Work *work,
 int64_t getWorkspace(const struct Description *description,
                      int64_t *words) __asm__("posenc.get_workspace");
 int32_t getOutputSizes(const struct Description *description, int64_t *words,
-                       const int64_t *inputs, const int64_t *values,
-                       int64_t *outputs, char *message,
+                       int64_t *known, const int64_t *inputs,
+                       const void *const *values, int64_t *outputs,
+                       char *message,
                        size_t size) __asm__("posenc.get_output_sizes");
 int32_t launch(const struct Description *description,
                int64_t *words) __asm__("posenc.launch");
@@ -244,7 +245,7 @@ int64_t getWorkspace(const struct Description *description, int64_t *words) {
   }
   int64_t measured = 0;
   if (kernel->isMeasured) {
-    struct Call call = {description, words, NULL, 0, 0, kDLCPU, NULL, 0};
+    struct Call call = {description, words, NULL, 0, 0, kDLCPU, NULL, NULL};
     if (bindTerms(&call))
       return 0; /* the call fails */
     measured = measure(description, kernel, words);
@@ -254,12 +255,14 @@ int64_t getWorkspace(const struct Description *description, int64_t *words) {
   return getWorkspaceBytes(description, numTasks, measured);
 }
 
-/* The entry points that compute the shapes of outputs. `values` may be NULL,
- * and `words` has space for all words of a call. */
+/* The entry points that compute the shapes of outputs. `values` may be NULL;
+ * `words` and `known` have space for all words of a call. */
 int32_t getOutputSizes(const struct Description *description, int64_t *words,
-                       const int64_t *inputs, const int64_t *values,
-                       int64_t *outputs, char *message, size_t size) {
-  struct Call call = {description, words, message, size, 0, kDLCPU, NULL, 0};
+                       int64_t *known, const int64_t *inputs,
+                       const void *const *values, int64_t *outputs,
+                       char *message, size_t size) {
+  struct Call call = {description, words,  message, size,
+                      0,           kDLCPU, NULL,    known};
   if (message && size > 0)
     *message = 0;
   return computeOutputSizes(&call, inputs, values, outputs);
@@ -321,7 +324,7 @@ int32_t launch(const struct Description *description, int64_t *words) {
   for (int64_t i = 0; i < description->numSizes; ++i)
     if (description->sizes[i] >= -1 && words[getSizeWord(description, i)] < 0)
       return kEntrySize;
-  struct Call call = {description, words, NULL, 0, 0, kDLCPU, NULL, 0};
+  struct Call call = {description, words, NULL, 0, 0, kDLCPU, NULL, NULL};
   int32_t code = bindTerms(&call);
   if (code)
     return code;
@@ -352,7 +355,7 @@ static int32_t runTensors(struct Call *call, const int64_t *arguments) {
 int32_t launchTensors(const struct Description *description,
                       const int64_t *arguments, int64_t *words, char *message,
                       size_t size) {
-  struct Call call = {description, words, message, size, 0, kDLCPU, NULL, 0};
+  struct Call call = {description, words, message, size, 0, kDLCPU, NULL, NULL};
   if (message && size > 0)
     *message = 0;
   return runTensors(&call, arguments);
@@ -368,7 +371,7 @@ int32_t launchFfi(const struct Description *description, const struct Any *args,
     return onCuda(NULL, args, count, result);
   char message[256] = "";
   struct Call call = {description, words,  message, sizeof(message),
-                      0,           kDLCPU, NULL,    0};
+                      0,           kDLCPU, NULL,    NULL};
   int64_t workspaceBytes;
   int32_t code =
       unpackArguments(&call, args, count, arguments, &workspaceBytes);
@@ -383,7 +386,7 @@ int32_t launchFfi(const struct Description *description, const struct Any *args,
  * stands for the file that is open. */
 int32_t openWeights(const struct WeightsFile *file, const char *path,
                     char *message, size_t size) {
-  struct Call call = {NULL, NULL, message, size, 0, kDLCPU, NULL, 0};
+  struct Call call = {NULL, NULL, message, size, 0, kDLCPU, NULL, NULL};
   while (__atomic_exchange_n(&weights.lock, 1, __ATOMIC_ACQUIRE))
     sched_yield();
   int32_t code = openLocked(&call, file, path);

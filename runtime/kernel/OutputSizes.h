@@ -17,33 +17,34 @@ static int hasSizeValue(const struct Argument *argument) {
   return argument->rank < 0 ? argument->code == kDLInt : argument->isSize != 0;
 }
 
-/* Sets the words of the scalars, and, to the address of the value, those of the
- * tensors whose element a size may depend on. A narrow integer is in the first
- * bytes of its value. */
-static void bindValues(struct Call *call, const int64_t *values) {
+/* Sets the words of the values that are known: of scalars, which are int64_t,
+ * and the addresses of elements. */
+static void bindValues(struct Call *call, const void *const *values) {
   const struct Description *description = call->description;
   for (int64_t i = 0; i < description->numInputs; ++i) {
     const struct Argument *argument = &description->arguments[i];
-    int isScalar = argument->rank < 0;
-    int isGiven = values && hasSizeValue(argument);
-    if (isGiven)
-      call->words[i] = isScalar ? *values : (int64_t)(uintptr_t)values;
+    const void *value = NULL;
+    if (values && hasSizeValue(argument))
+      value = *values++;
+    call->known[i] = value != NULL;
+    if (value && argument->rank < 0)
+      call->words[i] = *(const int64_t *)value;
     else
-      call->words[i] = isScalar ? kUnknownSize : 0;
-    values += isGiven;
+      call->words[i] = (int64_t)(uintptr_t)value;
   }
 }
 
-/* Sets the words of the sizes that are scalars or that inputs have, and
- * kUnknownSize for others. `shapes` has all dimensions of the inputs. */
+/* Sets the words of the sizes that are scalars or that inputs have. `shapes`
+ * has all dimensions of the inputs. */
 static int32_t bindInputShapes(struct Call *call, const int64_t *shapes) {
   const struct Description *description = call->description;
   for (int64_t i = 0; i < description->numSizes; ++i) {
-    int64_t scalar = description->sizes[i];
-    int64_t size = scalar < 0 ? kUnknownSize : call->words[scalar];
-    if (size < 0 && size != kUnknownSize)
-      return fail(call, kEntrySize, "%n is negative: %d", VALUES(scalar, size));
-    call->words[getSizeWord(description, i)] = size;
+    int64_t scalar = description->sizes[i], word = getSizeWord(description, i);
+    call->known[word] = scalar >= 0 && call->known[scalar];
+    call->words[word] = scalar >= 0 ? call->words[scalar] : 0;
+    if (call->words[word] < 0)
+      return fail(call, kEntrySize, "%n is negative: %d",
+                  VALUES(scalar, call->words[word]));
   }
   for (int64_t i = 0; i < description->numInputs; ++i) {
     const struct Argument *argument = &description->arguments[i];
@@ -55,9 +56,11 @@ static int32_t bindInputShapes(struct Call *call, const int64_t *shapes) {
       if (size < 0)
         return fail(call, kEntrySize, "dimension %d of %n is negative: %d",
                     VALUES(dim, i, size));
-      const struct Dim *it = &description->dims[argument->dims + dim];
-      if (it->word >= 0 && call->words[it->word] == kUnknownSize)
-        call->words[it->word] = size;
+      int64_t word = description->dims[argument->dims + dim].word;
+      if (word >= 0 && !call->known[word]) {
+        call->known[word] = 1;
+        call->words[word] = size;
+      }
       int64_t expected = getSize(description, argument, dim, call->words);
       if (size != expected)
         return fail(call, kEntryShape, "dimension %d of %n is %d, expected %d",
@@ -67,53 +70,54 @@ static int32_t bindInputShapes(struct Call *call, const int64_t *shapes) {
   return kEntryOk;
 }
 
-/* Sets the words of the sizes that terms compute. */
+/* Sets the words of the sizes that terms compute; no input has one of them. */
 static int32_t bindComputedSizes(struct Call *call) {
   const struct Description *description = call->description;
   int64_t terms = getSizeWord(description, description->numSizes);
   for (int64_t i = 0; i < description->numSizes; ++i) {
-    int64_t term = -2 - description->sizes[i];
-    if (term < 0)
+    int64_t number = -2 - description->sizes[i];
+    if (number < 0)
       continue;
-    int64_t size = call->words[terms + term];
-    if (size < 0 && size != kUnknownSize)
+    int64_t term = terms + number, word = getSizeWord(description, i);
+    if (call->words[term] < 0)
       return fail(call, kEntrySize, "the size of an output is negative: %d",
-                  VALUES(size));
-    call->words[getSizeWord(description, i)] = size;
+                  VALUES(call->words[term]));
+    call->known[word] = call->known[term];
+    call->words[word] = call->words[term];
   }
   return kEntryOk;
 }
 
-/* Writes all dimensions of the outputs, or nothing if one is unknown. */
+/* Writes all dimensions of the outputs, -1 for those that are unknown. */
 static int32_t writeOutputShapes(struct Call *call, int64_t *shapes) {
   const struct Description *description = call->description;
-  for (int isWriting = 0; isWriting < 2; ++isWriting)
-    for (int64_t i = description->numInputs; i < getNumArguments(description);
-         ++i) {
-      const struct Argument *argument = &description->arguments[i];
-      for (int64_t dim = 0; dim < argument->rank; ++dim) {
-        int64_t size = getSize(description, argument, dim, call->words);
-        if (size == kUnknownSize)
-          return fail(call, kEntryUnknown,
-                      "dimension %d of %n does not follow from the shapes of "
-                      "the inputs",
-                      VALUES(dim, i));
-        if (!shapes)
-          return fail(call, kEntryNull, "the shapes of the outputs are NULL",
-                      NULL);
-        if (isWriting)
-          *shapes++ = size;
-      }
+  int32_t code = kEntryOk;
+  for (int64_t i = description->numInputs; i < getNumArguments(description);
+       ++i) {
+    const struct Argument *argument = &description->arguments[i];
+    for (int64_t dim = 0; dim < argument->rank; ++dim) {
+      if (!shapes)
+        return fail(call, kEntryNull, "the shapes of the outputs are NULL",
+                    NULL);
+      int64_t word = description->dims[argument->dims + dim].word;
+      int isKnown = word < 0 || call->known[word];
+      *shapes++ =
+          isKnown ? getSize(description, argument, dim, call->words) : -1;
+      if (!isKnown && !code)
+        code = fail(call, kEntryUnknown,
+                    "dimension %d of %n does not follow from the shapes and "
+                    "the known values of the inputs",
+                    VALUES(dim, i));
     }
-  return kEntryOk;
+  }
+  return code;
 }
 
 /* Checks the shapes of the inputs and computes those of the outputs. `values`
- * has the integers that hasSizeValue() tells, in the order of the inputs, or is
- * NULL. */
+ * has the addresses of the integers that hasSizeValue() tells, in the order of
+ * the inputs, or is NULL. One that is NULL is unknown. */
 static int32_t computeOutputSizes(struct Call *call, const int64_t *inputs,
-                                  const int64_t *values, int64_t *outputs) {
-  call->hasUnknowns = 1;
+                                  const void *const *values, int64_t *outputs) {
   bindValues(call, values);
   int32_t code = bindInputShapes(call, inputs);
   if (!code)

@@ -20,9 +20,9 @@ struct Call {
   size_t size, used;
   int32_t deviceType;            /* required DLDeviceType of tensors */
   const int64_t *workspaceBytes; /* size of the workspace; NULL if unknown */
-  /* Whether sizes and values may be unknown, as for getOutputSizes(): their
-   * words, and those of terms that follow from them, are kUnknownSize. */
-  int hasUnknowns;
+  /* Whether each word of a value, size or term is known, for getOutputSizes();
+   * NULL if all are. */
+  int64_t *known;
 };
 
 static void putText(struct Call *call, const char *text) {

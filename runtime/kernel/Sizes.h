@@ -15,10 +15,6 @@
 enum { kValue, kQuotient, kRemainder, kMin, kMax, kIfLess, kIfEqual };
 enum { kEqual, kAtMost };
 
-/* The word of a size or term that follows from an unknown value. No size is
- * negative. */
-#define kUnknownSize INT64_MIN
-
 /* Whether a polynomial or term has a value. */
 enum Known { kNoValue, kHasValue, kUnknownValue };
 
@@ -33,8 +29,10 @@ static enum Known readElement(const struct Call *call, int64_t number,
                               int64_t *result) {
   const char *data = (const char *)call->words[number];
   int32_t narrow;
+  if (call->known && !call->known[number])
+    return kUnknownValue;
   if (!data)
-    return call->hasUnknowns ? kUnknownValue : kNoValue;
+    return kNoValue;
   if (call->description->arguments[number].bits == 64) {
     __builtin_memcpy(result, data, sizeof(*result));
     return kHasValue;
@@ -59,10 +57,9 @@ static enum Known evaluate(const struct Call *call, int64_t offset,
       continue;
     }
     if (code->action == kSizeWord) {
-      int64_t word = call->words[code->value];
-      if (call->hasUnknowns && word == kUnknownSize)
+      if (call->known && !call->known[code->value])
         return kUnknownValue;
-      stack[depth++] = word;
+      stack[depth++] = call->words[code->value];
       continue;
     }
     if (code->action == kSizeElement) {
@@ -80,8 +77,8 @@ static enum Known evaluate(const struct Call *call, int64_t offset,
   return kHasValue;
 }
 
-/* Evaluates a term. It has no value if one of its own overflows or a divisor is
- * not positive. */
+/* Evaluates a term. It has no value if one of its polynomials overflows or a
+ * divisor is not positive. */
 static enum Known evaluateTerm(const struct Call *call, const struct Term *term,
                                int64_t *result) {
   int64_t values[4];
@@ -127,17 +124,12 @@ static int evaluateTerms(const struct Call *call) {
   int isGood = 1;
   for (int64_t i = 0; i < description->numTerms; ++i) {
     int64_t *term = &call->words[terms + i];
-    switch (evaluateTerm(call, &description->terms[i], term)) {
-    case kHasValue:
-      break;
-    case kUnknownValue:
-      *term = kUnknownSize;
-      break;
-    case kNoValue:
+    enum Known known = evaluateTerm(call, &description->terms[i], term);
+    if (known != kHasValue)
       *term = 0;
-      isGood = 0;
-      break;
-    }
+    if (call->known)
+      call->known[terms + i] = known == kHasValue;
+    isGood &= known != kNoValue;
   }
   return isGood;
 }
@@ -146,8 +138,7 @@ static int evaluateTerms(const struct Call *call) {
 static int32_t checkSizes(struct Call *call) {
   const struct Description *description = call->description;
   for (int64_t i = 0; i < description->numInputs; ++i)
-    if (description->arguments[i].isSize && !call->words[i] &&
-        !call->hasUnknowns)
+    if (description->arguments[i].isSize && !call->words[i] && !call->known)
       return fail(call, kEntryNull, "the data of %n is NULL", VALUES(i));
   /* Reported after the relations, whose messages may explain the reason. */
   int hasTerms = evaluateTerms(call);

@@ -48,7 +48,8 @@ int32_t launchVulkan(const struct Description *description,
                      const int64_t *arguments, int64_t *words,
                      const struct PosencVulkanLauncher *launcher, char *message,
                      size_t size) {
-  struct Call call = {description, words, message, size, 0, kDLVulkan, NULL, 0};
+  struct Call call = {description, words,     message, size,
+                      0,           kDLVulkan, NULL,    NULL};
   if (message && size > 0)
     *message = 0;
   struct VulkanCall vulkan = {{&call, kEntryOk, /*exactArch=*/0,

@@ -89,9 +89,9 @@ posenc_status Binding::bindDim(const posenc_argument &argument, int32_t dim,
                   expected.name.c_str(), inputs[expected.value].scalar);
     return POSENC_OK;
   case Dim::Kind::Computed: {
-    if (posenc_status status = computeShapes())
+    int64_t size = 0;
+    if (posenc_status status = getComputed(argument, expected, size))
       return status;
-    int64_t size = outputShapes[expected.value];
     if (given != size)
       return fail(POSENC_SHAPE_MISMATCH,
                   "%s: %s '%s' has size %" PRId64 " in dimension %" PRId32
@@ -258,56 +258,52 @@ posenc_status Binding::checkOverlap() const {
   return POSENC_OK;
 }
 
-/// Returns the only element of a tensor of i32 or i64.
-static int64_t readElement(const posenc_argument &argument,
-                           const posenc_tensor &tensor) {
-  int32_t narrow;
-  int64_t wide;
-  if (argument.dtype == POSENC_I32) {
-    std::memcpy(&narrow, tensor.data, sizeof(narrow));
-    return narrow;
-  }
-  std::memcpy(&wide, tensor.data, sizeof(wide));
-  return wide;
-}
-
 posenc_status Binding::computeShapes() {
   if (outputShapes)
     return POSENC_OK;
-  const char *name = function.name.c_str();
   size_t count = 0;
   for (const auto *list : {&function.inputs, &function.outputs})
     for (const posenc_argument &argument : *list)
-      count += argument.shape.size() + argument.isSizeValue;
+      count += argument.shape.size();
   int64_t *shapes = computed.resize(count);
   if (!shapes)
-    return fail(POSENC_OUT_OF_MEMORY, "%s: no memory for %zu dimensions", name,
-                count);
+    return fail(POSENC_OUT_OF_MEMORY, "%s: no memory for %zu dimensions",
+                function.name.c_str(), count);
+  const void *values[POSENC_MAX_ARGUMENTS];
+  size_t numValues = 0;
   int64_t *end = shapes;
-  for (size_t i = 0; i < function.inputs.size(); ++i)
-    if (function.inputs[i].kind == POSENC_TENSOR)
-      end = std::copy_n(inputs[i].tensor.shape, function.inputs[i].shape.size(),
-                        end);
-  const int64_t *values = end;
   for (size_t i = 0; i < function.inputs.size(); ++i) {
     const posenc_argument &input = function.inputs[i];
-    if (!input.isSizeValue)
-      continue;
     bool isTensor = input.kind == POSENC_TENSOR;
-    if (isTensor && !inputs[i].tensor.data)
-      return fail(POSENC_INVALID_ARGUMENT,
-                  "%s: the data of input '%s' is NULL, but sizes depend on it",
-                  name, input.name.c_str());
-    *end++ = isTensor ? readElement(input, inputs[i].tensor) : inputs[i].scalar;
+    if (isTensor)
+      end = std::copy_n(inputs[i].tensor.shape, input.shape.size(), end);
+    if (input.isSizeValue)
+      values[numValues++] =
+          isTensor ? inputs[i].tensor.data : &inputs[i].scalar;
   }
   char message[512];
-  int32_t code = reinterpret_cast<int32_t (*)(const int64_t *, const int64_t *,
-                                              int64_t *, char *, size_t)>(
+  int32_t code = reinterpret_cast<int32_t (*)(
+      const int64_t *, const void *const *, int64_t *, char *, size_t)>(
       function.outputSizes)(shapes, values, end, message, sizeof(message));
-  if (code)
+  // Other sizes than those that are unknown may be asked for.
+  if (code && code != kEntryUnknown)
     return fail(toStatus(code), "%s", message);
   outputShapes = end;
   return POSENC_OK;
+}
+
+posenc_status Binding::getComputed(const posenc_argument &output,
+                                   const Dim &dim, int64_t &size) {
+  if (posenc_status status = computeShapes())
+    return status;
+  size = outputShapes[dim.value];
+  return size >= 0
+             ? POSENC_OK
+             : fail(POSENC_INVALID_ARGUMENT,
+                    "%s: the inputs do not determine the size %s of output "
+                    "'%s': data that it depends on is NULL",
+                    function.name.c_str(), dim.name.c_str(),
+                    output.name.c_str());
 }
 
 posenc_status Binding::resolve(const posenc_argument &output, size_t dim,
@@ -327,10 +323,7 @@ posenc_status Binding::resolve(const posenc_argument &output, size_t dim,
                   wanted.name.c_str(), size);
     return POSENC_OK;
   case Dim::Kind::Computed:
-    if (posenc_status status = computeShapes())
-      return status;
-    size = outputShapes[wanted.value];
-    return POSENC_OK;
+    return getComputed(output, wanted, size);
   case Dim::Kind::Size:
     break;
   }

@@ -43,7 +43,7 @@ private:
 
 /// Checks the arguments of a call against the signature and determines the
 /// dynamic sizes. Allocates nothing, unless the library computes a shape for
-/// arguments with more than 200 dimensions. A function that fails sets the
+/// arguments with more than 256 dimensions. A function that fails sets the
 /// error text of the thread.
 class Binding {
 public:
@@ -97,8 +97,11 @@ private:
                            bool needData);
   posenc_status bindDim(const posenc_argument &argument, int32_t dim,
                         int64_t given, bool isOutput);
-  /// Computes the shapes of the outputs, once.
+  /// Computes the shapes of the outputs, once. Unknown sizes are -1.
   posenc_status computeShapes();
+  /// Returns a computed size of an output.
+  posenc_status getComputed(const posenc_argument &output, const Dim &dim,
+                            int64_t &size);
   posenc_status checkPair(const Bound &output, const Bound &other,
                           bool &inPlace) const;
 
@@ -111,8 +114,8 @@ private:
   Origin origins[POSENC_MAX_ARGUMENTS];
   Bound tensors[POSENC_MAX_ARGUMENTS];
   size_t numTensors = 0;
-  /// All dimensions of the inputs, the values of inputs that sizes depend on,
-  /// and all dimensions of the outputs, if the library computes one of these.
+  /// All dimensions of the inputs, then of the outputs, if the library computes
+  /// one of these.
   NumberBuffer computed;
   const int64_t *outputShapes = nullptr; ///< in `computed`; null before
 };

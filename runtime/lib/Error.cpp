@@ -77,11 +77,11 @@ posenc_status toStatus(int32_t code) {
   case kEntryAlignment:
   case kEntryArguments:
   case kEntryIndex:
+  case kEntryUnknown:
     return POSENC_INVALID_ARGUMENT;
   case kEntrySize:
   case kEntryRank:
   case kEntryShape:
-  case kEntryUnknown:
     return POSENC_SHAPE_MISMATCH;
   case kEntryType:
     return POSENC_DTYPE_MISMATCH;

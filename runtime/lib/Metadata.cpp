@@ -230,9 +230,14 @@ bool Reader::resolveShapes(std::vector<posenc_argument> &arguments,
         dim.value = number;
       }
       if (dim.value < 0)
-        return fail(where, "the shape of " + quote(argument.name) + " names " +
-                               quote(dim.name) +
-                               ", which is neither a size nor a scalar input");
+        return fail(where,
+                    "the shape of " + quote(argument.name) + " names " +
+                        quote(dim.name) +
+                        ", which is neither a size nor a scalar input" +
+                        (areOutputs ? ", and the library has no "
+                                      "'output_sizes_by_values': compile "
+                                      "it with this version"
+                                    : ""));
     }
   return true;
 }

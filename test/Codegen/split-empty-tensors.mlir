@@ -95,7 +95,7 @@ func.func @loop() {
   return
 }
 
-// What comes from an argument is not computed again.
+// A tensor that is computed from an argument is not computed again.
 // CHECK-LABEL: func.func @computed
 // CHECK-COUNT-1: linalg.add
 // CHECK-NOT: linalg.add

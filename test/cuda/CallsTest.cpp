@@ -263,13 +263,13 @@ TEST_F(CudaCalls, StatusCodes) {
   for (int32_t code : {2, 7, 8})
     EXPECT_EQ(callIt(code), POSENC_SHAPE_MISMATCH) << code;
   EXPECT_STREQ(posenc_last_error(), "f: refused");
-  for (int32_t code : {1, 3, 5, 9, 10, 12})
+  for (int32_t code : {1, 3, 5, 9, 10, 12, 16})
     EXPECT_EQ(callIt(code), POSENC_INVALID_ARGUMENT) << code;
   EXPECT_EQ(callIt(6), POSENC_DTYPE_MISMATCH);
   for (int32_t code : {4, 13})
     EXPECT_EQ(callIt(code), POSENC_UNSUPPORTED) << code;
   EXPECT_EQ(callIt(15), POSENC_BAD_LIBRARY);
-  for (int32_t code : {14, 16, -1})
+  for (int32_t code : {14, 17, -1})
     EXPECT_EQ(callIt(code), POSENC_KERNEL_FAILED) << code;
   EXPECT_EQ(callIt(0), POSENC_OK) << posenc_last_error();
 }

@@ -102,7 +102,7 @@ struct PosencToSPIRVOptions : PassPipelineOptions<PosencToSPIRVOptions> {
                         llvm::cl::init(false)};
 };
 
-/// What the kernels of a GPU may contain.
+/// Features that the kernels of a GPU may use.
 struct GpuFeatures {
   /// Divisions and math functions, which have no SPIR-V form with the required
   /// accuracy.

@@ -214,7 +214,9 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
     numTiles = divideUp(subtract(tiles.getUpperBound(), begin), step);
   }
   // Iterations of a register tile advance by an equal share of the rows that
-  // they read, so that memory is read at a constant rate.
+  // they read, so that memory is read at a constant rate. A share below a line
+  // asks for the same line again. A loop that no fences keep in order has one
+  // line for each row instead, if the number of tiles is unknown.
   std::optional<int64_t> knownTiles = getConstantIntValue(numTiles);
   int64_t lineElements =
       8 * kLineBytes / op.getVectorType().getElementTypeBitWidth();

@@ -315,7 +315,6 @@ protected:
   Value isFullTile;
   /// Values that a block carries from tile to tile of queries.
   SmallVector<Value> progress;
-  DenseMap<Operation *, SmallVector<Value>> slopes;
 };
 
 } // namespace mlir::posenc

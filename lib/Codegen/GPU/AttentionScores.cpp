@@ -182,13 +182,8 @@ std::pair<Value, Value> AttentionKernel::emitAlibi(AlibiOp op, const Tile &tile,
     return llvm::is_contained(block.getArguments(), value);
   };
   Type type = op.getType();
-  SmallVector<Value> &known = slopes[op];
-  known.resize(getNumRows());
-  Value slope = isArgument(op.getHead()) ? known[row] : Value();
-  if (!slope) {
-    Value all = emitAlibiSlopes(b, kernel.getFunction(), op);
-    slope = b.convert(memref::LoadOp::create(b, all, head), type);
-  }
+  Value slopes = emitAlibiSlopes(b, kernel.getFunction(), op);
+  Value slope = b.convert(memref::LoadOp::create(b, slopes, head), type);
   Value query = reader.get(op.getQuery()), position = op.getQuery(), distance;
   // Queries may be clamped to the last one.
   if (auto clamped = position.getDefiningOp<arith::MinSIOp>())

@@ -26,9 +26,7 @@ using namespace mlir::posenc;
 static constexpr int64_t kMinTile = 8;
 
 static Value getNumSequences(OpBuilder &host, AttentionOp op) {
-  Value lists =
-      op.hasRaggedQueries() ? Value(op.getCuSeqlens()[0]) : op.getQuery();
-  return host.createOrFold<memref::DimOp>(op.getLoc(), lists, 0);
+  return host.createOrFold<memref::DimOp>(op.getLoc(), op.getQuery(), 0);
 }
 
 namespace {
@@ -97,7 +95,9 @@ BoundsLoops::BoundsLoops(OpBuilder &host, AttentionOp op, int64_t keys) {
 
 SmallVector<Value> mlir::posenc::allocateKeyBounds(OpBuilder &host,
                                                    AttentionOp op) {
-  if (op.getWhere().empty())
+  // The tiles of a cache or of a list of tokens are more than those with keys.
+  if (op.getWhere().empty() || op.hasRaggedQueries() || op.getBlockTable() ||
+      op.getLengths())
     return {};
   Location loc = op.getLoc();
   BoundsLoops loops(host, op, kMinTile);

@@ -21,7 +21,8 @@ namespace mlir::posenc {
 
 /// Allocates tables of the bounds for an attention on memrefs, with space for
 /// tiles of at least 8 keys. Returns them as `AttentionNestOptions::keyBounds`
-/// has them, but as memrefs; empty if no element has bounds.
+/// has them, but as memrefs; empty if no element has bounds, or if sequences
+/// may have fewer keys than there is space for.
 SmallVector<Value> allocateKeyBounds(OpBuilder &host, AttentionOp op);
 
 /// Emits the kernel that computes the tables of tiles of `keys` keys, and its

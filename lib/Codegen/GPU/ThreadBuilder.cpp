@@ -266,7 +266,7 @@ Value ThreadBuilder::ballot(Value condition) {
 
 Value ThreadBuilder::countTrailingZeros(Value bits) {
   return LLVM::CountTrailingZerosOp::create(*this, bits.getType(), bits,
-                                            /*is_zero_poison=*/true);
+                                            /*is_zero_poison=*/false);
 }
 
 Value ThreadBuilder::reduceLanes(Value value,

@@ -202,6 +202,15 @@ refuse("expand-constant", [shape, node("Expand", ["x", "shape"], ["y0"])],
        dims={"x": [5, 2], "y": ["m", 2]})
 refuse("reshape", [shape, node("Reshape", ["x", "shape"], ["y0"])], {"x": x, "y": y}, [],
        "is 5 in input 'x' (dimension 0) but 7 in input 'y'", dims=both)
+# A computed 0 is that dimension of the input, which cannot be empty then.
+joined = node("Concat", ["shape0", "minus"], ["target"], axis=0)
+first = node("Shape", ["y"], ["shape0"], start=0, end=1)
+rows = [first, joined, node("Reshape", ["x", "target"], ["y0"])]
+tail = [ints("minus", 1, 2)]
+check("reshape-computed", rows, {"x": x, "y": y[:5]}, tail, [x.reshape(5, 1, 2)], dims=both)
+check("reshape-empty", rows, {"x": x[:0], "y": y[:0]}, tail, [x[:0].reshape(0, 1, 2)],
+      dims=both)
+refuse("reshape-zero", rows, {"x": x, "y": y[:0]}, tail, "is 5 in input 'x'", dims=both)
 refuse("split", [node("Split", ["x", "parts"], ["y0", "z"])], {"x": y}, [
     ints("parts", 3, 3)], "dimension 0 of x is 7, expected 6", dims=both)
 refuse("squeeze", [node("Squeeze", ["x", "zero"], ["y0"])], {"x": x}, [ints("zero", 0)],
@@ -438,7 +447,7 @@ for kind, dims in (("static", {}), ("dynamic", {"x": ["n", 4]})):
         [x[:, 1:3], x[:, :2], x[:, 2:], np.zeros((0, 8)), rows, np.zeros((1, 5)),
          np.zeros((0, 12)), np.full((1, 4), -np.inf)], dims=dims)
 refuse("small", [node("Pad", ["x", "crop"], ["y0"])], {"x": floats(2)},
-      [ints("crop", -3, 0)], "the size (n - 3) of output 'y0' is negative", dims={"x": ["n"]})
+      [ints("crop", -3, 0)], "dimension 0 of x - 3 is -1, expected at least 0", dims={"x": ["n"]})
 refuse("uneven", [node("Split", ["x"], ["y0", "rest"])], {"x": floats(5)}, [],
       "dimension 0 of x is 5, expected", opset=13, dims={"x": ["n"]})
 

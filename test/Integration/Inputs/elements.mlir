@@ -83,3 +83,11 @@ func.func @fill(%value: i64, %n: index) -> tensor<?xi64> {
   %result = tensor.splat %value[%n] : tensor<?xi64>
   return %result : tensor<?xi64>
 }
+
+// At least four of them.
+func.func @cap(%value: i64, %n: index) -> tensor<?xi64> {
+  %four = arith.constant 4 : index
+  %rows = arith.maxsi %n, %four : index
+  %result = tensor.splat %value[%rows] : tensor<?xi64>
+  return %result : tensor<?xi64>
+}

@@ -70,16 +70,19 @@ static void checkSame(void) {
 
 /* Values of inputs determine the shapes of the others. */
 static void checkValues(void) {
-  int64_t inputs[2] = {5, 1}, values[2];
-  check(elements_grow_output_sizes(inputs, shapes), kUnknown, kUnset, kUnset);
+  int64_t inputs[2] = {5, 1}, value;
+  int32_t narrow;
+  const void *values[1];
+  values[0] = &value;
+  check(elements_grow_output_sizes(inputs, shapes), kUnknown, -1, kUnset);
   check(elements_grow_output_sizes_by_values(inputs, NULL, shapes, message,
                                              sizeof(message)),
-        kUnknown, kUnset, kUnset);
-  for (values[0] = -3; values[0] < 12; ++values[0])
+        kUnknown, -1, kUnset);
+  for (value = -3; value < 12; ++value)
     check(elements_grow_output_sizes_by_values(inputs, values, shapes, message,
                                                sizeof(message)),
-          0, values[0] > 5 ? values[0] : 5, kUnset);
-  values[0] = INT64_MIN;
+          0, value > 5 ? value : 5, kUnset);
+  value = INT64_MIN;
   check(elements_grow_output_sizes_by_values(inputs, values, shapes, NULL, 0),
         0, 5, kUnset);
   inputs[1] = 2;
@@ -87,44 +90,62 @@ static void checkValues(void) {
                                              sizeof(message)),
         8, kUnset, kUnset);
 
-  /* The value of an i32 is a number of 64 bits, too. */
-  for (values[0] = 0; values[0] < 6; ++values[0])
+  values[0] = &narrow;
+  for (narrow = 0; narrow < 6; ++narrow)
     check(elements_first_output_sizes_by_values(inputs, values, shapes, message,
                                                 sizeof(message)),
-          0, values[0], kUnset);
+          0, narrow, kUnset);
   check(elements_first_output_sizes_by_values(inputs, values, shapes, message,
                                               sizeof(message)),
         8, kUnset, kUnset);
+}
 
-  values[0] = 1;
-  values[1] = 3;
-  inputs[0] = 1;
-  check(elements_pair_output_sizes(inputs, shapes), kUnknown, kUnset, kUnset);
+/* One of two values may be unknown. */
+static void checkPairs(void) {
+  int64_t inputs[1] = {1}, first = 1, second = 3;
+  const void *values[2];
+  values[0] = &first;
+  values[1] = &second;
+  check(elements_pair_output_sizes(inputs, shapes), kUnknown, -1, -1);
   check(elements_pair_output_sizes_by_values(inputs, values, shapes, message,
                                              sizeof(message)),
         0, 4, 3);
-  values[0] = -4;
+  values[0] = NULL;
+  check(elements_pair_output_sizes_by_values(inputs, values, shapes, message,
+                                             sizeof(message)),
+        kUnknown, -1, 3);
+  values[0] = &first;
+  first = -4;
   check(elements_pair_output_sizes_by_values(inputs, values, shapes, message,
                                              sizeof(message)),
         8, kUnset, kUnset);
 
-  /* Of two scalars, one is a size. */
-  values[0] = 9;
-  values[1] = 4;
-  check(elements_fill_output_sizes(NULL, shapes), kUnknown, kUnset, kUnset);
+  /* The size is the second scalar; the first is none. */
+  second = 4;
+  check(elements_fill_output_sizes(NULL, shapes), kUnknown, -1, kUnset);
   check(elements_fill_output_sizes_by_values(NULL, values, shapes, message,
                                              sizeof(message)),
         0, 4, kUnset);
-  values[1] = -4;
+  second = -4;
   check(elements_fill_output_sizes_by_values(NULL, values, shapes, message,
                                              sizeof(message)),
         2, kUnset, kUnset);
+  second = INT64_MIN;
+  check(elements_fill_output_sizes_by_values(NULL, values, shapes, NULL, 0), 2,
+        kUnset, kUnset);
+
+  /* Any number is a value. */
+  for (second = INT64_MIN; second < INT64_MIN + 2; ++second)
+    check(elements_cap_output_sizes_by_values(NULL, values, shapes, message,
+                                              sizeof(message)),
+          0, 4, kUnset);
 }
 
 int main(void) {
   checkShapes();
   checkSame();
   checkValues();
+  checkPairs();
   puts("ok");
   return 0;
 }

@@ -64,7 +64,7 @@ static size_t readStackBytes(const char *name) {
   char text[64];
   const char *at;
   size_t bytes;
-  snprintf(text, sizeof(text), "\"name\":\"%s\",\"outputs\"", name);
+  snprintf(text, sizeof(text), "\"name\":\"%s\",\"output_sizes\"", name);
   at = strstr(stack_metadata(), text);
   CHECK(at);
   at = strstr(at, "\"stack_bytes\":");

@@ -14,7 +14,7 @@ int32_t mapWeightsOf(const struct WeightsFile *file, const char *path,
 
 int32_t mapWeightsOf(const struct WeightsFile *file, const char *path,
                      char *message, size_t size) {
-  struct Call call = {NULL, NULL, message, size, 0, kDLCPU, NULL, 0};
+  struct Call call = {NULL, NULL, message, size, 0, kDLCPU, NULL, NULL};
   int32_t code = openLocked(&call, file, path);
   message[call.used] = 0;
   return code;
