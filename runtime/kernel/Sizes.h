@@ -128,7 +128,7 @@ static int evaluateTerms(const struct Call *call) {
     if (known != kHasValue)
       *term = 0;
     if (call->known)
-      call->known[terms + i] = known == kHasValue;
+      call->known[terms + i] = known != kUnknownValue;
     isGood &= known != kNoValue;
   }
   return isGood;

@@ -199,9 +199,10 @@ TEST(Metadata, ComputedSizes) {
     EXPECT_EQ(json(size, symbol), "");
     EXPECT_NE(json(size, ""), "");
   }
-  EXPECT_EQ(json(R"("t[0]")", ""), "functions[0]: the shape of 'y' names "
-                                   "'t[0]', which is neither a size nor a "
-                                   "scalar input");
+  EXPECT_EQ(json(R"("t[0]")", ""),
+            "functions[0]: the shape of 'y' names 't[0]', which is neither a "
+            "size nor a scalar input, and the library has no "
+            "'output_sizes_by_values': compile it with this version");
   EXPECT_NE(json("1", symbol, "", R"("2 * n")"), "");
   EXPECT_EQ(json("1", R"(,"output_sizes_by_values":"puts")"),
             "functions[0]: the symbol 'puts' is not a C identifier that starts "
