@@ -24,32 +24,31 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]
 from llama_model import Llama, write_llama
 
 TOKENS = 64
-PROMPT = [int(one) for one in np.random.default_rng(5).integers(0, 1000, 40)]
 
 
-def generate_in_posenc(compiler, folder):
+def generate_in_posenc(compiler, folder, prompt):
     subprocess.run([compiler, "model.onnx", "-o", "libmodel.so", "--weights=file",
                     "--no-warnings"], cwd=folder, check=True)
     done = subprocess.run([compiler.with_name("posenc-generate"), "./libmodel.so",
-                           f"--tokens={TOKENS}", f"--ids={','.join(map(str, PROMPT))}"],
+                           f"--tokens={TOKENS}", f"--ids={','.join(map(str, prompt))}"],
                           cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
     return [int(token) for token in done.stdout.split(",")]
 
 
-def generate_in_onnxruntime(config, folder):
+def generate_in_onnxruntime(config, folder, prompt):
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = len(os.sched_getaffinity(0))
     session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options,
                                            providers=["CPUExecutionProvider"])
-    caches, ids, new = config.create_caches(len(PROMPT) + TOKENS), [], list(PROMPT)
+    caches, ids, new = config.create_caches(len(prompt) + TOKENS), [], list(prompt)
     for _ in range(TOKENS):
         ids += new
         logits, *caches = session.run(None, config.get_inputs(
             np.array([new]), np.ones((1, len(ids)), np.int64), caches))
         new = [int(logits[0, -1].argmax())]
-    return (ids + new)[len(PROMPT):]
+    return (ids + new)[len(prompt):]
 
 
 def main():
@@ -62,11 +61,12 @@ def main():
     arguments = vars(parser.parse_args())
     compiler, parent = (arguments.pop(name) for name in ("compiler", "folder"))
     config = Llama(**arguments)
+    prompt = np.random.default_rng(5).integers(0, config.vocabulary, 40).tolist()
     with tempfile.TemporaryDirectory(prefix="posenc-", dir=parent) as name:
         folder = pathlib.Path(name)
         write_llama(str(folder / "model.onnx"), config, seed=7)
-        found = generate_in_posenc(compiler.resolve(), folder)
-        expected = generate_in_onnxruntime(config, folder)
+        found = generate_in_posenc(compiler.resolve(), folder, prompt)
+        expected = generate_in_onnxruntime(config, folder, prompt)
     print(f"Posenc:       {found}\nONNX Runtime: {expected}")
     equal = sum(one == other for one, other in zip(found, expected))
     print(f"{equal} of {TOKENS} are as expected")
