@@ -74,7 +74,7 @@ exporters-test: build
 	@python3 python/exporter-tests/run.py --build-dir $(BUILD)
 
 # Compiles whole decoders of the size of Llama 3.2 1B, and compares them with ONNX Runtime,
-# OpenVINO and PyTorch, which takes up to 20 GB of memory. POSENC_TEST_PYTHON=PYTHON adds
+# OpenVINO and PyTorch, which needs 20 GB of memory. POSENC_TEST_PYTHON=PYTHON adds
 # the packages of another Python.
 models-test: build
 	@python3 python/model-tests/run.py --build-dir $(BUILD)

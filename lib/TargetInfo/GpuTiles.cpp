@@ -125,9 +125,9 @@ mlir::posenc::chooseAttentionTiles(const GpuAttentionSizes &sizes,
   static constexpr GpuAttentionTiles kThreads[] = {
       {4, 1, 1, 16, 2}, {2, 1, 1, 16, 2}, {2, 1, 1, 8, 2},
       {1, 1, 1, 8, 2},  {2, 2, 1, 8, 2},  {4, 4, 1, 8, 1}};
-  // Two blocks of four warps hide each other's barriers, so that one stage is
-  // enough. Tiles that divide the channels among warps are none of these: the
-  // warps would compute the same scores more often.
+  // Two blocks of four warps should hide each other's barriers, so that one
+  // stage is enough. Tiles that divide the channels among warps are none of
+  // these: the warps would compute the same scores more often.
   static constexpr GpuAttentionTiles kHalfOfTensorCores[] = {{4, 1, 2, 64, 2},
                                                              {4, 1, 2, 32, 2},
                                                              {4, 1, 1, 32, 2},

@@ -21,6 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]
                        / "test" / "Import" / "Inputs"))
+import llama_model
 from llama_model import Llama, write_llama
 
 TOKENS = 64
@@ -42,13 +43,7 @@ def generate_in_onnxruntime(config, folder, prompt):
     options.intra_op_num_threads = len(os.sched_getaffinity(0))
     session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options,
                                            providers=["CPUExecutionProvider"])
-    caches, ids, new = config.create_caches(len(prompt) + TOKENS), [], list(prompt)
-    for _ in range(TOKENS):
-        ids += new
-        logits, *caches = session.run(None, config.get_inputs(
-            np.array([new]), np.ones((1, len(ids)), np.int64), caches))
-        new = [int(logits[0, -1].argmax())]
-    return (ids + new)[len(prompt):]
+    return llama_model.generate(session, config, prompt, TOKENS)
 
 
 def main():

@@ -10,8 +10,8 @@
 # The runner behind `make models-test`. Compiles decoders with the shapes of Llama 3.2 1B
 # (16 layers, random weights) from ONNX in each type, runs them beside ONNX Runtime,
 # OpenVINO and PyTorch, one after the other, and compares the logits; in f32 it also
-# compares the tokens that examples/generate and ONNX Runtime generate. The programs take
-# up to 20 GB of memory and 12 GB of disk. Packages come from pip, with the versions and
+# compares the tokens that examples/generate and ONNX Runtime generate. They need
+# 20 GB of memory and 12 GB of disk. Packages come from pip, with the versions and
 # hashes of test/locks; a table that finds no package to compare with, too little memory
 # or too little disk is skipped by name. The last line is `N passed, N failed`, where each
 # row of a table counts.

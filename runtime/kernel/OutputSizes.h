@@ -9,7 +9,7 @@
 #ifndef POSENC_KERNEL_OUTPUTSIZES_H
 #define POSENC_KERNEL_OUTPUTSIZES_H
 
-#include "Sizes.h"
+#include "Tensors.h"
 
 /* Whether sizes may depend on the value of an input: an integer, or the element
  * of a tensor that has one. */
@@ -41,8 +41,8 @@ static int32_t bindInputShapes(struct Call *call, const int64_t *shapes) {
   for (int64_t i = 0; i < description->numSizes; ++i) {
     int64_t scalar = description->sizes[i], word = getSizeWord(description, i);
     call->known[word] = scalar >= 0 && call->known[scalar];
-    call->words[word] = scalar >= 0 ? call->words[scalar] : 0;
-    if (call->words[word] < 0)
+    call->words[word] = scalar >= 0 ? call->words[scalar] : -1;
+    if (scalar >= 0 && call->words[word] < 0)
       return fail(call, kEntrySize, "%n is negative: %d",
                   VALUES(scalar, call->words[word]));
   }
@@ -66,24 +66,6 @@ static int32_t bindInputShapes(struct Call *call, const int64_t *shapes) {
         return fail(call, kEntryShape, "dimension %d of %n is %d, expected %d",
                     VALUES(dim, i, size, expected));
     }
-  }
-  return kEntryOk;
-}
-
-/* Sets the words of the sizes that terms compute; no input has one of them. */
-static int32_t bindComputedSizes(struct Call *call) {
-  const struct Description *description = call->description;
-  int64_t terms = getSizeWord(description, description->numSizes);
-  for (int64_t i = 0; i < description->numSizes; ++i) {
-    int64_t number = -2 - description->sizes[i];
-    if (number < 0)
-      continue;
-    int64_t term = terms + number, word = getSizeWord(description, i);
-    if (call->words[term] < 0)
-      return fail(call, kEntrySize, "the size of an output is negative: %d",
-                  VALUES(call->words[term]));
-    call->known[word] = call->known[term];
-    call->words[word] = call->words[term];
   }
   return kEntryOk;
 }
@@ -121,9 +103,7 @@ static int32_t computeOutputSizes(struct Call *call, const int64_t *inputs,
   bindValues(call, values);
   int32_t code = bindInputShapes(call, inputs);
   if (!code)
-    code = checkSizes(call);
-  if (!code)
-    code = bindComputedSizes(call);
+    code = bindTerms(call);
   return code ? code : writeOutputShapes(call, outputs);
 }
 

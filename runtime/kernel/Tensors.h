@@ -195,6 +195,8 @@ static int32_t bindTermSizes(struct Call *call) {
                   VALUES(size));
     if (*word < 0)
       *word = size;
+    if (call->known)
+      call->known[getSizeWord(description, i)] = call->known[terms + term];
     if (*word != size)
       return failTerm(call, i, size);
   }

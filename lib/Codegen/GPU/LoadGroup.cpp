@@ -66,7 +66,7 @@ void LoadGroup::endItem() {
 void LoadGroup::finish() {
   constexpr unsigned kNever = std::numeric_limits<unsigned>::max();
   SmallVector<Operation *> all = getOperations();
-  // How many loads precede an operation in its longest chain.
+  // The number of loads that precede an operation in its longest chain.
   DenseMap<Operation *, unsigned> trips;
   // The trips of the first loads whose addresses depend on an operation.
   DenseMap<Operation *, unsigned> order;

@@ -423,7 +423,7 @@ TileReader::Elements TileReader::readUnrounded(Value tensor, ArrayRef<Value> at,
   if (channels == Channels::kAny) {
     elements.vectors = {read(tensor, indices, lanes)};
   } else if (channels == Channels::kOthers) {
-    // As wide as rotated elements.
+    // These are as wide as rotated elements.
     Value vector = read(op.getInputs().front(), indices, lanes);
     bool isDouble = getElementTypeOrSelf(vector.getType()).isF64();
     elements.vectors = {isDouble ? vector : b.convert(vector, b.getF32Type())};

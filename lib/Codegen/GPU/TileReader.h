@@ -86,7 +86,7 @@ public:
     /// An i1: whether the row is no padding; null if it never is.
     Value exists;
   };
-  /// As `read`.
+  /// Reads as `read` does.
   Elements readClamped(Value tensor, ArrayRef<Value> at, int64_t lanes);
   /// Channels of rows that are rotated: `size` from `first` on.
   struct RotatedChannels {
@@ -105,9 +105,9 @@ public:
     /// Channels that are not rotated.
     kOthers
   };
-  /// As `readClamped`, but without roundings of rotated rows to their type,
-  /// which the caller rounds. Rotated channels by halves give two vectors,
-  /// whose operands are read once.
+  /// Reads as `readClamped` does, without roundings of rotated rows to their
+  /// type, which the caller rounds. Rotated channels by halves give two
+  /// vectors, whose operands are read once.
   Elements readUnrounded(Value tensor, ArrayRef<Value> at, int64_t lanes,
                          Channels channels);
   /// Returns one element of a memref or tensor from outside.

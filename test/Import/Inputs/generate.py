@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 
+import llama_model
 import numpy as np
 from llama_model import Llama, read_weights, write_llama
 
@@ -90,13 +91,7 @@ def generate_in_onnxruntime(prompt):
     except ImportError:
         return None
     session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
-    caches, ids, new = CONFIG.create_caches(len(prompt) + TOKENS), [], list(prompt)
-    for _ in range(TOKENS):
-        ids += new
-        logits, *caches = session.run(None, CONFIG.get_inputs(
-            np.array([new]), np.ones((1, len(ids)), np.int64), caches))
-        new = [int(logits[0, -1].argmax())]
-    return (ids + new)[len(prompt):]
+    return llama_model.generate(session, CONFIG, prompt, TOKENS)
 
 
 PLACES = write_llama("model.onnx", CONFIG, seed=7)

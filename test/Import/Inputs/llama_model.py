@@ -120,6 +120,17 @@ class _Weights:
                 self.add(f"{name}.scales", scales)]
 
 
+def generate(session, config, prompt, tokens):
+    """Returns the most likely tokens after a prompt, by a session of ONNX Runtime."""
+    caches, ids, new = config.create_caches(len(prompt) + tokens), [], list(prompt)
+    for _ in range(tokens):
+        ids += new
+        logits, *caches = session.run(None, config.get_inputs(
+            np.array([new]), np.ones((1, len(ids)), np.int64), caches))
+        new = [int(logits[0, -1].argmax())]
+    return (ids + new)[len(prompt):]
+
+
 def write_llama(path, config, seed=0):
     """Writes a model. Returns the places of its weights for read_weights()."""
     weights = _Weights(f"{path}.data", config, seed)

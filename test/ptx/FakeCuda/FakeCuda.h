@@ -117,7 +117,7 @@ struct RefusedLibrary {
 using Work = std::function<CUresult()>;
 
 struct Graph {
-  /// Of an executable graph.
+  /// An executable graph belongs to a device.
   Device *device = nullptr;
   std::vector<Work> nodes;
 };

@@ -348,7 +348,7 @@ POSENC_CUDA cuFuncSetAttribute(LoadedFunction *function, int attribute,
              : CUDA_ERROR_INVALID_HANDLE;
 }
 POSENC_CUDA_SYMBOL(cuFuncSetAttribute)
-// As the real function, takes no functions of modules.
+// The real function takes no functions of modules, either.
 POSENC_CUDA cuKernelSetAttribute(int attribute, int value,
                                  LoadedFunction *kernel, CUdevice device) {
   LOCK_DRIVER
