@@ -136,6 +136,16 @@ def create_environment(folder, lender):
     return python
 
 
+def try_environment(what, folder, lender):
+    """Returns the Python of create_environment(). If there is none, says that `what` is
+    skipped, and returns None."""
+    try:
+        return create_environment(folder, lender)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"SKIPPED {what}: no virtual environment: {error}")
+        return None
+
+
 def install_wheel(python, source, build, wheels):
     """Builds the wheel and installs it. Returns whether it is installed."""
     print("building the wheel", flush=True)
@@ -198,10 +208,8 @@ def main():
     folder = os.path.join(build, "python")
     os.makedirs(folder, exist_ok=True)
     lender = os.environ.get("POSENC_TEST_PYTHON")
-    try:
-        python = create_environment(os.path.join(folder, "venv"), lender)
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f"SKIPPED python: no virtual environment: {error}")
+    python = try_environment("python", os.path.join(folder, "venv"), lender)
+    if not python:
         return finish(0, 0)
     reason = install_packages(python, folder, lender)
     if reason:

@@ -20,7 +20,6 @@ import argparse
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 
 PYTHON_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -76,10 +75,8 @@ def main(arguments=None):
     folder = os.path.join(build, "models")
     os.makedirs(folder, exist_ok=True)
     lender = os.environ.get("POSENC_TEST_PYTHON")
-    try:
-        python = run_tests.create_environment(os.path.join(folder, "venv"), lender)
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f"SKIPPED models: no virtual environment: {error}")
+    python = run_tests.try_environment("models", os.path.join(folder, "venv"), lender)
+    if not python:
         return run_tests.finish(0, 0)
     obstacle = run_tests.install_packages(python, folder, lender, GROUPS)
     if obstacle:

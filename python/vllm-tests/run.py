@@ -16,7 +16,6 @@ import argparse
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -68,10 +67,8 @@ def main():
     folder = os.path.join(build, "vllm")
     os.makedirs(folder, exist_ok=True)
     lender = os.environ.get("POSENC_TEST_PYTHON")
-    try:
-        python = run_tests.create_environment(os.path.join(folder, "venv"), lender)
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f"SKIPPED vllm: no virtual environment: {error}")
+    python = run_tests.try_environment("vllm", os.path.join(folder, "venv"), lender)
+    if not python:
         return run_tests.finish(0, 0)
     reason = install_packages(python, folder, lender)
     if reason:
