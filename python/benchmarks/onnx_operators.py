@@ -250,6 +250,47 @@ def gemm(g, op):
            beta=g.rng.choice([None, .25, 2.0]))
 
 
+@operator("Einsum", since=12)
+def einsum(g, op):
+    """An equation of one to three operands, with an ellipsis, letters that are summed,
+    repeated or broadcast, and with or without a result."""
+    first = g.pick({"f32", "f64", "i32", "i64"}, finite=True)
+    letters = g.rng.sample("abcdefgzABZ", 8)
+    shared = first.shape[:g.rng.randint(0, first.rank)] if g.rng.random() < .3 else ()
+    has_ellipsis = bool(shared) or g.rng.random() < .1
+    sizes, terms, inputs = {}, [], [first]
+    terms.append(letters[:first.rank - len(shared)])
+    sizes.update(zip(terms[0], first.shape[len(shared):]))
+    for i, one in enumerate(terms[0]):
+        same = [x for x in terms[0][:i] if sizes[x] == sizes[one]]
+        if same and g.rng.random() < .2:
+            terms[0][i] = g.rng.choice(same)
+    used = set(terms[0])
+    for _ in range(g.rng.choice([0, 1, 1, 1, 2])):
+        term = g.rng.sample(letters, g.rng.randint(0, 2))
+        term += g.rng.sample(sorted(used), min(len(used), g.rng.randint(0, 3)))
+        term = list(dict.fromkeys(term))
+        g.rng.shuffle(term)
+        for x in term:
+            sizes.setdefault(x, g.rng.choice(SIZES))
+        outer = tuple(g.rng.choice([n, 1]) for n in shared[g.rng.randint(0, len(shared)):])
+        shape = outer + tuple(1 if g.rng.random() < .1 else sizes[x] for x in term)
+        if np.prod(shape) > 4000 or len(term) + len(shared) > 6:
+            raise Skip("too large")
+        terms.append(term)
+        inputs.append(g.add_input(first.type, shape))
+        used |= set(term)
+    if np.prod([sizes[x] for x in used]) * np.prod(shared) > 20000:
+        raise Skip("too large")
+    dots = "..." * has_ellipsis
+    space = g.rng.choice(["", " "])
+    text = (space + "," + space).join(dots + "".join(term) for term in terms)
+    if g.rng.random() < .8:
+        kept = g.rng.sample(sorted(used), g.rng.randint(0, min(len(used), 4)))
+        text += space + "->" + dots + "".join(kept)
+    g.emit(op, inputs, equation=text)
+
+
 # Moves --------------------------------------------------------------------------------
 
 ANY = {"f32", "i64", "i32", "f16", "bool"}

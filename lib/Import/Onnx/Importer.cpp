@@ -52,6 +52,7 @@ Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
   addAttentionOperators(table);
   addControlOperators(table);
   addConvolutionOperators(table);
+  addEinsumOperators(table);
   addElementwiseOperators(table);
   addGatherOperators(table);
   addGroupQueryOperators(table);
@@ -445,7 +446,7 @@ static int64_t getFirstOpset(StringRef op) {
       .Cases({"IsInf", "Mod", "ThresholdedRelu"}, 10)
       .Cases({"CumSum", "GatherElements", "GatherND"}, 11)
       .Cases({"Range", "Round", "ScatterND"}, 11)
-      .Cases({"Celu", "GreaterOrEqual", "LessOrEqual"}, 12)
+      .Cases({"Celu", "Einsum", "GreaterOrEqual", "LessOrEqual"}, 12)
       .Cases({"HardSwish", "Trilu"}, 14)
       .Case("CastLike", 15)
       .Case("LayerNormalization", 17)

@@ -67,8 +67,9 @@ struct Tensor {
   /// of all, or of each column of the last dimension.
   std::optional<std::pair<Size, Size>> range;
   SmallVector<std::pair<Size, Size>> columnRanges;
-  /// The codes of a constant matrix that is dequantized, or null.
-  std::shared_ptr<const CodesOrigin> codes;
+  /// The codes of a constant that is dequantized, for each matrix of the last
+  /// two dimensions; null for others.
+  std::shared_ptr<const std::vector<CodesOrigin>> codes;
 
   int64_t getRank() const { return shape.size(); }
   bool isFloat() const { return isa<FloatType>(element); }
@@ -107,6 +108,7 @@ using OperatorTable = llvm::StringMap<Operator>;
 void addAttentionOperators(OperatorTable &table);
 void addControlOperators(OperatorTable &table);
 void addConvolutionOperators(OperatorTable &table);
+void addEinsumOperators(OperatorTable &table);
 void addElementwiseOperators(OperatorTable &table);
 void addGatherOperators(OperatorTable &table);
 void addGroupQueryOperators(OperatorTable &table);

@@ -93,19 +93,65 @@ static FailureOr<Tensor> multiplyInnerBatch(NodeImporter &node, Tensor left,
   return convertTensor(node, result, element);
 }
 
+/// Returns the codes of all matrices of a tensor, if a product can read them.
+static std::optional<std::vector<BlockCodes>>
+getMatrices(const Tensor &tensor) {
+  if (!tensor.codes)
+    return std::nullopt;
+  std::vector<BlockCodes> matrices;
+  for (const CodesOrigin &origin : *tensor.codes) {
+    std::optional<BlockCodes> codes = getBlockCodes(origin);
+    if (!codes)
+      return std::nullopt;
+    matrices.push_back(std::move(*codes));
+  }
+  return matrices;
+}
+
+/// Multiplies by a matrix of codes for each index of the inner part of the
+/// batch, one after the other.
+static FailureOr<Tensor> multiplyCodeBatch(NodeImporter &node, Tensor left,
+                                           ArrayRef<Size> batch, size_t rank,
+                                           ArrayRef<BlockCodes> matrices) {
+  Size rows = left.shape[left.getRank() - 2], depth = left.shape.back();
+  auto count = static_cast<int64_t>(matrices.size());
+  Size outer = getProduct(batch.drop_back(rank));
+  left = broadcastBatch(node, left, batch);
+  if (failed(assign(left, reshape(node, left, {outer, count, rows, depth}))))
+    return failure();
+  std::vector<Tensor> products;
+  for (auto [number, matrix] : llvm::enumerate(matrices)) {
+    Tensor part = slice(node, left, {0, static_cast<int64_t>(number), 0, 0},
+                        {outer, 1, rows, depth});
+    if (failed(assign(part, reshape(node, part, {outer, rows, depth}))) ||
+        failed(assign(part, multiplyCodes(node, part, matrix))))
+      return failure();
+    part = convertTensor(node, part, left.element);
+    if (failed(assign(part,
+                      reshape(node, part, {outer, 1, rows, matrix.columns}))))
+      return failure();
+    products.push_back(std::move(part));
+  }
+  SmallVector<Tensor *> parts =
+      llvm::map_to_vector(products, [](Tensor &part) { return &part; });
+  return concat(node, parts, 1);
+}
+
 FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
                                  Tensor right) {
   if (left.element != right.element || left.isBool())
     return node.emitError() << "expected numbers of one element type";
   if (left.shape.empty() || right.shape.empty())
     return node.emitError() << "expected at least one dimension";
-  if (right.codes && !left.element.isF64())
-    if (std::optional<BlockCodes> codes = getBlockCodes(*right.codes)) {
-      FailureOr<Tensor> product = multiplyCodes(node, left, *codes);
-      if (succeeded(product))
-        product = convertTensor(node, *product, left.element);
-      return product;
-    }
+  std::optional<std::vector<BlockCodes>> matrices;
+  if (!left.element.isF64())
+    matrices = getMatrices(right);
+  if (matrices && right.getRank() == 2) {
+    FailureOr<Tensor> product = multiplyCodes(node, left, matrices->front());
+    if (succeeded(product))
+      product = convertTensor(node, *product, left.element);
+    return product;
+  }
   // A vector is a row on the left and a column on the right.
   bool isRow = left.getRank() == 1, isColumn = right.getRank() == 1;
   if (isRow &&
@@ -129,7 +175,13 @@ FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
   bool isOne = llvm::all_of(
       rightBatch.shape, [](const Size &size) { return size.isConstant(1); });
   Tensor product;
-  if (isOne) {
+  if (matrices && ArrayRef<Size>(*batch).take_back(rightBatch.shape.size()) ==
+                      ArrayRef<Size>(rightBatch.shape)) {
+    if (failed(assign(product,
+                      multiplyCodeBatch(node, left, *batch,
+                                        rightBatch.shape.size(), *matrices))))
+      return failure();
+  } else if (isOne) {
     // All rows are multiplied by one matrix.
     Size all = getProduct(leftBatch.shape) * rows;
     if (failed(assign(left, reshape(node, left, {all, depth}))) ||

@@ -21,6 +21,9 @@ using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
 
+/// Maximum number of matrices of a tensor whose codes products read.
+constexpr int64_t kMaxCodeMatrices = 64;
+
 /// Whether the type is that of codes, signed ones of 8 bits included.
 static bool isQuantized(Type type) { return isCode(type) || type.isInteger(8); }
 
@@ -149,22 +152,61 @@ static FailureOr<Quantization> getQuantization(NodeImporter &node,
 // DequantizeLinear
 //===----------------------------------------------------------------------===//
 
-/// Remembers how a matrix was dequantized if products can read its codes: it is
-/// constant, with blocks along the dimension that is summed.
+/// Returns part `number` of `count` equal ones of the elements of a constant.
+static DenseElementsAttr getPart(DenseElementsAttr attr, int64_t number,
+                                 int64_t count, ArrayRef<int64_t> shape) {
+  auto type = RankedTensorType::get(shape, attr.getElementType());
+  if (attr.isSplat())
+    return attr.resizeSplat(type);
+  ArrayRef<char> bytes = attr.getRawData();
+  size_t size = bytes.size() / count;
+  return DenseElementsAttr::getFromRawBuffer(type,
+                                             bytes.slice(number * size, size));
+}
+
+/// Remembers how matrices were dequantized if products can read their codes:
+/// they are constant, with blocks along the dimension that is summed.
 static void keepCodes(NodeImporter &node, Tensor &result) {
   Tensor &data = node.getInput(0), &scale = node.getInput(1);
   bool hasZero = node.hasInput(2);
   unsigned width = data.element.getIntOrFloatBitWidth();
-  if (data.getRank() != 2 || !data.constant || data.constant.empty() ||
-      !scale.constant || (hasZero && !node.getInput(2).constant) || width > 8)
+  int64_t rank = data.getRank();
+  if (rank < 2 || !data.constant || data.constant.empty() || !scale.constant ||
+      (hasZero && !node.getInput(2).constant) || width > 8)
     return;
-  int64_t axis = node.getInt("axis", 1);
-  axis += axis < 0 ? 2 : 0;
-  result.codes = std::make_shared<CodesOrigin>(CodesOrigin{
-      data.constant, scale.constant,
-      hasZero ? node.getInput(2).constant : DenseElementsAttr(), data.element,
-      scale.getRank() == 0 || scale.constant.getNumElements() == 1 ? -1 : axis,
-      node.getInt("block_size", 0)});
+  ArrayRef<int64_t> shape = data.constant.getType().getShape();
+  int64_t count = ShapedType::getNumElements(shape.drop_back(2));
+  int64_t axis = node.getInt("axis", 1),
+          blockSize = node.getInt("block_size", 0);
+  axis += axis < 0 ? rank : 0;
+  bool isForAll = scale.getRank() == 0 || scale.constant.getNumElements() == 1;
+  bool isOfMatrix = !isForAll && !blockSize && axis < rank - 2;
+  if (count > kMaxCodeMatrices || (blockSize && axis < rank - 2))
+    return;
+  // The number of matrices for each index of an axis before them.
+  int64_t inner =
+      isOfMatrix
+          ? ShapedType::getNumElements(shape.slice(axis + 1, rank - 3 - axis))
+          : 1;
+  auto getScales = [&](DenseElementsAttr attr, int64_t number) {
+    if (blockSize)
+      return getPart(attr, number, count,
+                     attr.getType().getShape().take_back(2));
+    if (isOfMatrix)
+      return getPart(attr, number / inner % shape[axis], shape[axis], {});
+    return attr;
+  };
+  std::vector<CodesOrigin> matrices;
+  for (int64_t number = 0; number < count; ++number)
+    matrices.push_back(
+        {getPart(data.constant, number, count, shape.take_back(2)),
+         getScales(scale.constant, number),
+         hasZero ? getScales(node.getInput(2).constant, number)
+                 : DenseElementsAttr(),
+         data.element, isForAll || isOfMatrix ? -1 : axis - (rank - 2),
+         blockSize});
+  result.codes =
+      std::make_shared<std::vector<CodesOrigin>>(std::move(matrices));
 }
 
 static LogicalResult importDequantize(NodeImporter &node) {

@@ -212,15 +212,24 @@ onnx::transposeWeights(DenseResourceElementsAttr attr, RankedTensorType type,
   });
 }
 
+/// Whether a permutation swaps the last two dimensions, and nothing else.
+static bool isTransposeOfMatrices(ArrayRef<int64_t> permutation) {
+  int64_t rank = permutation.size();
+  return rank >= 2 && permutation[rank - 1] == rank - 2 &&
+         permutation[rank - 2] == rank - 1 &&
+         llvm::equal(permutation.drop_back(2), llvm::seq<int64_t>(0, rank - 2));
+}
+
 Tensor onnx::transpose(NodeImporter &node, Tensor &tensor,
                        ArrayRef<int64_t> permutation) {
   Tensor result;
   result.element = tensor.element;
   result.range = tensor.range;
-  if (tensor.codes && permutation == ArrayRef<int64_t>{1, 0}) {
-    CodesOrigin codes = *tensor.codes;
-    codes.isTransposed = !codes.isTransposed;
-    result.codes = std::make_shared<CodesOrigin>(codes);
+  if (tensor.codes && isTransposeOfMatrices(permutation)) {
+    std::vector<CodesOrigin> codes = *tensor.codes;
+    for (CodesOrigin &matrix : codes)
+      matrix.isTransposed = !matrix.isTransposed;
+    result.codes = std::make_shared<std::vector<CodesOrigin>>(std::move(codes));
   }
   for (int64_t dim : permutation)
     result.shape.push_back(tensor.shape[dim]);

@@ -202,6 +202,31 @@ for name, scale, zero, axis in (
          constant("s", np.array(scale)), constant("z", np.array(zero))], [a @ w, a @ w],
         dims={"a": ["n", 24]})
 
+# A batch of matrices: a scale for each, for their columns, or for blocks.
+x = floats(2, 1, 3, 16)
+for kind, low, axis, block in (("i8", -128, 0, 0), ("i8", -128, 2, 0), ("u8", 0, -1, 0),
+                               ("i4", -8, 1, 8), ("u8", 0, 1, 4), ("i8", -128, 1, 0)):
+    bits = int(kind[1:])
+    codes = random.integers(low, low + (1 << bits), (3, 16, 10))
+    shape = (3, 16 // block, 10) if block else codes.shape[axis]
+    scales = (random.random(shape) / (1 << bits)).astype(np.float32)
+    zeros = random.integers(low, low + (1 << bits), shape)
+    spread = (lambda x: x.repeat(block, 1)) if block else \
+        lambda x: x.reshape([-1 if i == axis % 3 else 1 for i in range(3)])
+    w = (codes - spread(zeros)) * spread(scales).astype(float)
+    raw = [pack((a & (1 << bits) - 1).reshape(-1), bits).tobytes() for a in (codes, zeros)]
+    check(f"batch-{kind}-{axis}-{block}", [
+        node("DequantizeLinear", ["w", "s", "z"], ["v"], axis=axis,
+             **({"block_size": block} if block else {})),
+        node("MatMul", ["x", "v"], ["y0"]), node("MatMul", ["row", "v"], ["y1"]),
+        node("Transpose", ["v"], ["t"], perm=[0, 2, 1]), node("Transpose", ["t"], ["u"],
+                                                              perm=[0, 2, 1]),
+        node("MatMul", ["x", "u"], ["y2"]), node("Identity", ["v"], ["y3"])],
+        {"x": x, "row": x[0, 0, 0]},
+        [tensor("w", kind, codes.shape, raw=raw[0]),
+         tensor("z", kind, zeros.shape, raw=raw[1]), constant("s", scales)],
+        [x @ w, x[0, 0, 0] @ w, x @ w, w], dims={"x": ["n", 1, "m", 16]})
+
 # Products of codes.
 for left, right in ((np.uint8, np.int8), (np.int8, np.uint8), (np.uint8, np.uint8)):
     p, q = quantize(floats(3, 24), 0.02, 50, left), quantize(floats(24, 10), 0.02, 90, right)

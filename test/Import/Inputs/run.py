@@ -640,6 +640,42 @@ check("normalized", [
      "total": np.array([5], np.int32)},
     [constant("wq", weights[0]), constant("wk", weights[1])],
     [o.swapaxes(1, 2).reshape(2, 5, 64)])
+# Products, diagonals, transposes and sums by an equation.
+equations = ["bqhd,bkhd->bhqk", "bhqk, bkhd -> bqhd", "bsd,dhk->bshk", "bqhd,bkhd",
+             "bshc,bshc->bhs", "bqhd->hd", "...hd,...kd->...hk", "bqhd,hd,bk->qk",
+             "bqhq->hqb", "bqhd,bkhd->", "bqhd,bqhe->bqhde"]
+x = floats(2, 3, 4, 5)
+others = [floats(2, 6, 4, 5), floats(2, 6, 4, 5), floats(5, 4, 2), floats(2, 6, 4, 5),
+          floats(2, 3, 4, 5), None, floats(1, 3, 6, 5), floats(4, 5), None,
+          floats(2, 1, 4, 5), floats(2, 3, 4, 2)]
+inputs, nodes, results = {"x": x, "bk": floats(2, 6), "square": floats(2, 3, 4, 3),
+                          "p": floats(2, 4, 3, 6), "s": floats(2, 3, 5)}, [], []
+for i, (equation, other) in enumerate(zip(equations, others)):
+    names = ["p" if "bhqk," in equation else "s" if "bsd" in equation else
+             "square" if "q->" in equation else "x"]
+    if other is not None:
+        inputs[f"x{i}"] = other
+        names.append(f"x{i}")
+    names += ["bk"] * equation.count(",bk-")
+    nodes.append(node("Einsum", names, [f"y{i}"], equation=equation))
+    results.append(np.einsum(equation.replace(" ", ""), *(inputs[n] for n in names)))
+check("einsum", nodes, inputs, [], results)
+check("einsum-dynamic", nodes, inputs, [], results,
+      dims={name: [f"{name}{i}" for i in range(array.ndim)]
+            for name, array in inputs.items() if 1 not in array.shape})
+half, matrix = floats(3, 40).astype(np.float16), floats(40, 7).astype(np.float16)
+product = np.einsum("ij,jk->ik", half.astype(np.float32), matrix.astype(np.float32))
+check("einsum-half", [node("Einsum", ["x", "m"], ["y0"], equation="ij,jk->ik")],
+      {"x": half}, [constant("m", matrix)], [product.astype(np.float16)], opset=12)
+for equation, message in [("ij,jk->ik", "about 2 operands, and there are 1"),
+                          ("ij->k", "no operand has dimension 'k'"),
+                          ("ij->ii", "has dimension 'i' twice"),
+                          ("ijk->i", "3 dimensions for operand 0, which has 2"),
+                          ("...ijk->i", "fewer dimensions than letters"),
+                          ("......i->i", "two '...'"), ("i.->i", "expected letters"),
+                          ("...i->i", "the result needs '...'")]:
+    refuse("einsum-refused", [node("Einsum", ["x"], ["y0"], equation=equation)],
+           {"x": floats(2, 3)}, [], message)
 # One row whose sum starts with one element.
 row, matrix, start = floats(1, 2), floats(2, 3), floats(1, 1)
 check("row", [node("Gemm", ["row", "matrix", "start"], ["y0"])],
