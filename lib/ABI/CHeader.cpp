@@ -44,6 +44,7 @@ static constexpr llvm::StringLiteral kTensors =
  *   f8E4M3FN, f8E5M2: their bits in uint8_t; in DLPack (kDLFloat8_e4m3fn, 8)
  *      and (kDLFloat8_e5m2, 8), or (kDLUInt, 8)
  *   i1: a byte that is 0 for false; in DLPack (kDLBool, 8) or (kDLUInt, 8)
+ *   u8: uint8_t; in DLPack (kDLUInt, 8)
  * Scalars are passed by value.
  *
  * An output must not overlap another tensor. If the comment of a function says
@@ -204,7 +205,7 @@ static StringRef getCType(Type type) {
     return "float";
   if (type.isF16() || type.isBF16())
     return "uint16_t";
-  if (type.isInteger(8))
+  if (type.isSignlessInteger(8))
     return "int8_t";
   if (type.getIntOrFloatBitWidth() <= 8)
     return "uint8_t";

@@ -39,12 +39,17 @@ KernelMemory mlir::posenc::getKernelMemory(FunctionOpInterface function) {
 }
 
 MemRefType mlir::posenc::getKernelMemRefType(RankedTensorType tensor) {
+  // Kernels have signless integers.
+  Type element = tensor.getElementType();
+  if (element.isUnsignedInteger())
+    element =
+        IntegerType::get(tensor.getContext(), element.getIntOrFloatBitWidth());
   if (tensor.getRank() < 2)
-    return MemRefType::get(tensor.getShape(), tensor.getElementType());
+    return MemRefType::get(tensor.getShape(), element);
   SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
   strides.back() = 1;
   return MemRefType::get(
-      tensor.getShape(), tensor.getElementType(),
+      tensor.getShape(), element,
       StridedLayoutAttr::get(tensor.getContext(), /*offset=*/0, strides));
 }
 
@@ -257,6 +262,8 @@ ElementTypeInfo mlir::posenc::getElementTypeInfo(Type type) {
     return kF8E5M2;
   if (type.isInteger(1))
     return kI1;
+  if (type.isUnsignedInteger(8))
+    return kU8;
   if (type.isInteger(8))
     return kI8;
   return type.isInteger(32) ? kI32 : kI64;

@@ -10,6 +10,7 @@
 #include "posenc/ABI/CInterface.h"
 #include "posenc/ABI/Passes.h"
 #include "posenc/IR/KernelConfig.h"
+#include "posenc/IR/Names.h"
 #include "posenc/IR/Weights.h"
 
 namespace mlir::posenc {
@@ -70,8 +71,10 @@ static LogicalResult hideFunctions(ModuleOp module, StringRef prefix,
       function.setLinkage(LLVM::Linkage::Internal);
     // The signature has the names, and the translation to LLVM IR would warn
     // about the attributes.
-    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       function.removeArgAttr(i, PosencDialect::kNameAttrName);
+      function.removeArgAttr(i, kUnsignedAttrName);
+    }
   }
   return success();
 }

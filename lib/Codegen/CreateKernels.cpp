@@ -12,6 +12,7 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
 #include "posenc/IR/KernelConfig.h"
+#include "posenc/IR/Names.h"
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -220,6 +221,14 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
   SizeSignature sizes(analysis, context);
   SmallVector<std::string> sizeNames;
 
+  // i8 is u8 in the C signature if an attribute says so.
+  auto getAbiType = [](Type type, bool isUnsigned) -> Type {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!isUnsigned || !tensor || !tensor.getElementType().isInteger(8))
+      return type;
+    return tensor.clone(
+        IntegerType::get(type.getContext(), 8, IntegerType::Unsigned));
+  };
   auto createArg = [&](StringAttr name, std::string fallback, Type type,
                        Value value, bool isResult) -> FailureOr<ArgAttr> {
     SmallVector<int64_t> argSizes;
@@ -262,11 +271,14 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
   SmallVector<ArgAttr> inputs, outputs;
   for (BlockArgument argument : function.getArguments()) {
     unsigned number = argument.getArgNumber();
-    FailureOr<ArgAttr> arg =
-        createArg(function.getArgAttrOfType<StringAttr>(
-                      number, PosencDialect::kNameAttrName),
-                  "in" + std::to_string(number), argument.getType(), argument,
-                  /*isResult=*/false);
+    FailureOr<ArgAttr> arg = createArg(
+        function.getArgAttrOfType<StringAttr>(number,
+                                              PosencDialect::kNameAttrName),
+        "in" + std::to_string(number),
+        getAbiType(argument.getType(),
+                   bool(function.getArgAttr(number, kUnsignedAttrName))),
+        argument,
+        /*isResult=*/false);
     if (failed(arg))
       return failure();
     inputs.push_back(*arg);
@@ -280,11 +292,14 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
       return emitError() << "result #" << number << " is " << value.getType()
                          << ", expected a ranked tensor: a kernel writes its "
                             "results to memory";
-    FailureOr<ArgAttr> arg =
-        createArg(function.getResultAttrOfType<StringAttr>(
-                      number, PosencDialect::kNameAttrName),
-                  "out" + std::to_string(number), value.getType(), value,
-                  /*isResult=*/true);
+    FailureOr<ArgAttr> arg = createArg(
+        function.getResultAttrOfType<StringAttr>(number,
+                                                 PosencDialect::kNameAttrName),
+        "out" + std::to_string(number),
+        getAbiType(value.getType(),
+                   bool(function.getResultAttr(number, kUnsignedAttrName))),
+        value,
+        /*isResult=*/true);
     if (failed(arg))
       return failure();
     outputs.push_back(*arg);

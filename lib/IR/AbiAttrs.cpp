@@ -27,7 +27,7 @@ static bool isScalarType(Type type) {
 
 static bool isElementType(Type type) {
   return isScalarType(type) || type.isSignlessInteger(1) ||
-         type.isSignlessInteger(8) ||
+         type.isSignlessInteger(8) || type.isUnsignedInteger(8) ||
          isa<Float16Type, BFloat16Type, Float8E4M3FNType, Float8E5M2Type>(type);
 }
 
@@ -40,7 +40,7 @@ LogicalResult ArgAttr::verify(function_ref<InFlightDiagnostic()> emitError,
            << "type " << type
            << " is not supported in a C signature: expected elements "
               "f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i64, i32, "
-              "i8, i1 or index (arg_c1)";
+              "i8, ui8, i1 or index (arg_c1)";
   if (!tensor && !isScalarType(type))
     return emitError()
            << "type " << type

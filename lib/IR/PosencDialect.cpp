@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "posenc/IR/Names.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/IR/Weights.h"
 
@@ -174,8 +175,11 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
   return success();
 }
 
-/// Checks `posenc.name`, the name of an argument or a result.
+/// Checks `posenc.name`, the name of an argument or a result, and
+/// `posenc.unsigned`.
 static LogicalResult verifyName(Operation *op, NamedAttribute attr) {
+  if (attr.getName() == kUnsignedAttrName && isa<UnitAttr>(attr.getValue()))
+    return success();
   if (attr.getName() != PosencDialect::kNameAttrName ||
       !isa<StringAttr>(attr.getValue()))
     return op->emitError() << "expected '" << PosencDialect::kNameAttrName

@@ -20,7 +20,7 @@ from onnx.reference import ReferenceEvaluator
 
 FLOATS = {"f32": np.float32, "f16": np.float16, "f64": np.float64}
 INTEGERS = {"i64": np.int64, "i32": np.int32, "i8": np.int8}
-TYPES = {**FLOATS, **INTEGERS, "bool": np.bool_}
+TYPES = {**FLOATS, **INTEGERS, "bool": np.bool_, "u8": np.uint8}
 NAMES = {np.dtype(dtype): name for name, dtype in TYPES.items()}
 PROTOS = {name: helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
           for name, dtype in TYPES.items()}
@@ -167,6 +167,8 @@ class Graph:
         rng = np.random.default_rng(self.rng.getrandbits(32))
         if kind == "bool":
             return np.asarray(rng.integers(0, 2, shape), np.bool_)
+        if kind == "u8":
+            return np.asarray(rng.integers(0, 256, shape), np.uint8)
         if kind in INTEGERS:
             info = np.iinfo(INTEGERS[kind])
             x = np.asarray(rng.integers(-9, 10, shape), INTEGERS[kind])

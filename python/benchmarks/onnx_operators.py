@@ -139,19 +139,19 @@ def where(g, op):
 def cast(g, op):
     a = g.pick(set(TYPES), exact=True, finite=True)
     to = g.rng.choice(sorted(TYPES))
-    if a.type in FLOATS and to in INTEGERS:
+    if a.type in FLOATS and to in (*INTEGERS, "u8"):
         info = np.iinfo(TYPES[to])
         x = np.trunc(a.array.astype(float))
         if ((x < info.min) | (x >= float(info.max))).any():
             raise Skip("undefined")
-    g.emit(op, [a], exact=to in INTEGERS or to in ("bool", "f64") or
-           a.type in ("i8", "bool"), to=PROTOS[to])
+    g.emit(op, [a], exact=to in INTEGERS or to in ("bool", "u8", "f64") or
+           a.type in ("i8", "bool", "u8"), to=PROTOS[to])
 
 
 @operator("CastLike", since=15)
 def cast_like(g, op):
-    a = g.pick({"i32", "i64", "bool", "i8"})
-    g.emit(op, [a, g.pick(set(TYPES))], exact=a.type in ("i8", "bool"))
+    a = g.pick({"i32", "i64", "bool", "i8", "u8"})
+    g.emit(op, [a, g.pick(set(TYPES))], exact=a.type in ("i8", "bool", "u8"))
 
 
 @operator("Clip")
@@ -293,7 +293,7 @@ def einsum(g, op):
 
 # Moves --------------------------------------------------------------------------------
 
-ANY = {"f32", "i64", "i32", "f16", "bool"}
+ANY = {"f32", "i64", "i32", "f16", "bool", "u8"}
 
 
 @operator("Transpose")

@@ -88,15 +88,17 @@ def quantize_linear(g, op):
     elif kind != "u8":
         dtype = CODES[kind][0]
     node = g.node(op, inputs, 1, axis=axis, block_size=size, output_dtype=dtype)
+    if kind == "u8" and g.rng.random() < .4:
+        return g.emit_nodes([node], inputs, exact=True)
     back, more = dequantize(g, node.output[0], a.shape, kind)
     g.emit_nodes([node, back], [*inputs, *more])
 
 
 @operator("DequantizeLinear", since=10)
 def dequantize_linear(g, op):
-    if g.rng.random() < .4:
-        a = g.pick({"i8"})
-        node, inputs = dequantize(g, a, a.shape, "i8")
+    if g.rng.random() < .5:
+        a = g.pick({"i8", "u8"})
+        node, inputs = dequantize(g, a, a.shape, a.type)
         return g.emit_nodes([node], [a, *inputs])
     if g.rng.random() < .3:
         a = g.pick({"i32"})
@@ -120,8 +122,8 @@ def dynamic_quantize_linear(g, op):
 
 def draw_factor(g, shape, kind):
     """Nodes and inputs that make codes of 8 bits: a constant, an input, or computed."""
-    if kind == "i8" and g.rng.random() < .4:
-        a = g.add_input("i8", shape)
+    if g.rng.random() < .4:
+        a = g.add_input(kind, shape)
         return a, [], [a]
     if g.rng.random() < .5:
         a = draw_codes(g, kind, shape)

@@ -14,7 +14,7 @@ from ._errors import Error
 # The name in metadata: the name in NumPy, PyTorch and JAX.
 FRAMEWORK_NAMES = {
     "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16",
-    "i64": "int64", "i32": "int32", "index": "int64", "i8": "int8", "i1": "bool",
+    "i64": "int64", "i32": "int32", "index": "int64", "i8": "int8", "i1": "bool", "u8": "uint8",
     "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2",
 }
 # DLPack's type code and bits of types that NumPy does not export by DLPack.

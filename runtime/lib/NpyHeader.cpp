@@ -27,10 +27,11 @@ struct TypeRow {
 // The first row with a dtype is the one that is written, and the first row with
 // a descr is the one that is read. NumPy has no bf16 and f8.
 static const TypeRow typeTable[] = {
-    {"f8", POSENC_F64},      {"f4", POSENC_F32},      {"f2", POSENC_F16},
-    {"u2", POSENC_BF16},     {"V2", POSENC_BF16},     {"i8", POSENC_I64},
-    {"i4", POSENC_I32},      {"i1", POSENC_I8},       {"b1", POSENC_I1},
-    {"u1", POSENC_F8E4M3FN}, {"V1", POSENC_F8E4M3FN}, {"u1", POSENC_F8E5M2},
+    {"f8", POSENC_F64},    {"f4", POSENC_F32},      {"f2", POSENC_F16},
+    {"u2", POSENC_BF16},   {"V2", POSENC_BF16},     {"i8", POSENC_I64},
+    {"i4", POSENC_I32},    {"i1", POSENC_I8},       {"b1", POSENC_I1},
+    {"u1", POSENC_U8},     {"u1", POSENC_F8E4M3FN}, {"V1", POSENC_F8E4M3FN},
+    {"u1", POSENC_F8E5M2},
 };
 
 namespace {

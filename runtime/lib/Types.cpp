@@ -26,7 +26,7 @@ static const DtypeInfo dtypes[] = {{"invalid", 0},
 #undef POSENC_ELEMENT_TYPE
 };
 #define POSENC_ELEMENT_TYPE(name, text, bytes, code) 1 +
-static_assert(POSENC_ELEMENT_TYPES(POSENC_ELEMENT_TYPE) 0 == POSENC_F8E5M2,
+static_assert(POSENC_ELEMENT_TYPES(POSENC_ELEMENT_TYPE) 0 == POSENC_U8,
               "posenc_dtype numbers the element types in order");
 #undef POSENC_ELEMENT_TYPE
 static constexpr posenc_dtype numDtypes = sizeof(dtypes) / sizeof(dtypes[0]);
@@ -68,7 +68,9 @@ bool isCompatible(posenc_dtype given, posenc_dtype wanted) {
   auto same = [](posenc_dtype dtype) {
     return dtype == POSENC_INDEX ? POSENC_I64 : dtype;
   };
-  return same(given) == same(wanted);
+  bool isByte = wanted == POSENC_I1 || wanted == POSENC_F8E4M3FN ||
+                wanted == POSENC_F8E5M2;
+  return same(given) == same(wanted) || (given == POSENC_U8 && isByte);
 }
 
 void *allocateAligned(uint64_t bytes) {

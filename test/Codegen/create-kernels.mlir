@@ -258,7 +258,7 @@ func.func @data(%x: tensor<?xf32>, %p: tensor<2xi64>) -> tensor<4xf32> {
 
 // -----
 
-// expected-error @below {{type 'tensor<4xi16>' is not supported in a C signature: expected elements f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i64, i32, i8, i1 or index (arg_c1)}}
+// expected-error @below {{type 'tensor<4xi16>' is not supported in a C signature: expected elements f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i64, i32, i8, ui8, i1 or index (arg_c1)}}
 func.func @bytes(%x: tensor<4xi16>) {
   return
 }

@@ -10,7 +10,7 @@
 #define POSENC_TOOLS_RUN_DTYPE_H
 
 #include "posenc/Reference/Tensor.h"
-#include "posenc/runtime/types.h"
+#include "posenc/runtime/Array.h"
 
 #include <optional>
 
@@ -22,6 +22,14 @@ inline bool isSameType(posenc_dtype a, posenc_dtype b) {
     return type == POSENC_INDEX ? POSENC_I64 : type;
   };
   return plain(a) == plain(b);
+}
+
+/// Gives bytes of a .npy file, which does not record which f8 type they are,
+/// the type of the argument.
+inline void interpretBytes(::posenc::runtime::Array &array, posenc_dtype wanted) {
+  bool isByte = array.dtype() == POSENC_U8 || array.dtype() == POSENC_F8E4M3FN;
+  if (isByte && (wanted == POSENC_F8E4M3FN || wanted == POSENC_F8E5M2))
+    array.reinterpret(wanted);
 }
 
 /// Returns the oracle's type for a runtime type; nullopt if the oracle does not
@@ -44,6 +52,7 @@ getOracleType(posenc_dtype dtype) {
   case POSENC_I32:
     return DType::I32;
   case POSENC_I8:
+  case POSENC_U8: // The same bits.
     return DType::I8;
   case POSENC_F8E4M3FN:
     return DType::F8E4M3;

@@ -92,6 +92,12 @@ static llvm::Error fill(const Array &array, Next next) {
         llvm::Twine("cannot generate values of type ") +
         posenc_dtype_name(array.dtype()));
   int64_t count = array.numElements();
+  if (array.dtype() == POSENC_U8) {
+    for (int64_t i = 0; i < count; ++i)
+      array.dataAs<uint8_t>()[i] =
+          static_cast<uint8_t>(static_cast<int64_t>(next(i)));
+    return llvm::Error::success();
+  }
   if (*type == DType::F32) {
     for (int64_t i = 0; i < count; ++i)
       array.dataAs<float>()[i] = static_cast<float>(next(i));
@@ -112,8 +118,8 @@ static bool isInteger(const Array &array) {
 llvm::Error mlir::posenc::fillRandom(const Array &array, uint64_t seed) {
   Generator generator(seed);
   uint64_t count = array.dtype() == POSENC_I1 ? 2 : 4096;
-  // i8 holds quantized numbers, which use the whole range.
-  if (array.dtype() == POSENC_I8)
+  // Bytes hold quantized numbers, which use the whole range.
+  if (array.dtype() == POSENC_I8 || array.dtype() == POSENC_U8)
     return fill(array, [&](int64_t) -> long double {
       return static_cast<long double>(generator.next() % 256) - 128;
     });
@@ -157,6 +163,7 @@ llvm::Expected<int64_t> mlir::posenc::parseInteger(posenc_dtype dtype,
   if (text.getAsInteger(10, number) ||
       (dtype == POSENC_I32 && number != int32_t(number)) ||
       (dtype == POSENC_I8 && number != int8_t(number)) ||
+      (dtype == POSENC_U8 && number != uint8_t(number)) ||
       (dtype == POSENC_I1 && number != (number & 1)))
     return llvm::createStringError("expected an integer of type " +
                                    llvm::Twine(posenc_dtype_name(dtype)) +

@@ -73,10 +73,7 @@ static llvm::Expected<Input> createInput(const runtime::Argument &argument,
     std::string error;
     if (!runtime::readNpy(text.path, input.array, error))
       return llvm::createStringError(error);
-    // A .npy file of bytes does not record which f8 type they are.
-    if (input.array.dtype() == POSENC_F8E4M3FN &&
-        argument.dtype() == POSENC_F8E5M2)
-      input.array.reinterpret(POSENC_F8E5M2);
+    interpretBytes(input.array, argument.dtype());
     return input;
   }
   if (llvm::Error error = checkType(text, argument))

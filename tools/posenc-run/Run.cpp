@@ -110,9 +110,7 @@ static llvm::Error readExpected(const RunRequest &request, const Kernel &kernel,
     if (!runtime::readNpy(path, array, error))
       return makeError(error);
     posenc_dtype dtype = results[number].dtype();
-    // A .npy file of bytes does not record which f8 type they are.
-    if (array.dtype() == POSENC_F8E4M3FN && dtype == POSENC_F8E5M2)
-      array.reinterpret(dtype);
+    interpretBytes(array, dtype);
     llvm::Expected<ReferenceValue> value = convertToReference(array);
     if (!value)
       return value.takeError();

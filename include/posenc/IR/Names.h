@@ -16,6 +16,10 @@
 
 namespace mlir::posenc {
 
+/// The attribute of an argument or a result whose elements of type i8 are u8 in
+/// the C signature.
+inline constexpr llvm::StringLiteral kUnsignedAttrName = "posenc.unsigned";
+
 /// Whether a parameter may have this name in C and in C++: an identifier that
 /// is no keyword, not the type of a parameter, and no macro of a standard
 /// header.

@@ -294,10 +294,13 @@ static LogicalResult importCast(NodeImporter &node) {
   } else {
     int64_t number = node.getInt("to", 0);
     type = getElementType(node.getContext(), number);
-    if (!type || isCode(type))
+    if (!type)
       return node.emitError() << "element type " << describeDataType(number)
                               << " is not supported";
   }
+  if (isCode(type) && !type.isUnsignedInteger(8) && type != input.element)
+    return node.emitError()
+           << "conversions to " << type << " are not supported";
   return node.setResult(convertTensor(node, input, type));
 }
 
@@ -330,8 +333,8 @@ void onnx::addElementwiseOperators(OperatorTable &table) {
   for (StringRef op : {"IsNaN", "IsInf", "Not"})
     table[op] = {1, 1, 1, importPredicate};
   table["Clip"] = {1, 3, 1, importClip};
-  table["Cast"] = {1, 1, 1, importCast};
-  table["CastLike"] = {2, 2, 1, importCast};
+  table["Cast"] = {1, 1, 1, importCast, CodeUse::Read};
+  table["CastLike"] = {2, 2, 1, importCast, CodeUse::Read};
   table["com.microsoft/BiasGelu"] = {2, 2, 1, importBiasGelu};
   table["com.microsoft/FastGelu"] = {1, 2, 1, importBiasGelu};
 }

@@ -428,8 +428,8 @@ static LogicalResult importScatterND(NodeImporter &node) {
 }
 
 void onnx::addGatherOperators(OperatorTable &table) {
-  table["Gather"] = {2, 2, 1, importGather};
-  table["GatherElements"] = {2, 2, 1, importGatherElements};
-  table["GatherND"] = {2, 2, 1, importGatherND};
+  table["Gather"] = {2, 2, 1, importGather, CodeUse::Moved};
+  table["GatherElements"] = {2, 2, 1, importGatherElements, CodeUse::Moved};
+  table["GatherND"] = {2, 2, 1, importGatherND, CodeUse::Moved};
   table["ScatterND"] = {3, 3, 1, importScatterND};
 }

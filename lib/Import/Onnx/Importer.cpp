@@ -238,14 +238,13 @@ static std::optional<SmallVector<Size>> getElements(DenseElementsAttr attr,
                                                     Type element) {
   RankedTensorType type = cast<RankedTensorType>(attr.getType());
   auto integer = dyn_cast<IntegerType>(element);
-  if (!integer || type.getRank() > 1 ||
+  if (!integer || isCode(element) || type.getRank() > 1 ||
       type.getNumElements() > kMaxKnownElements)
     return std::nullopt;
   SmallVector<Size> elements;
   for (const APInt &value : attr.getValues<APInt>())
-    elements.push_back(integer.getWidth() == 1 || integer.isUnsigned()
-                           ? value.getZExtValue()
-                           : value.getSExtValue());
+    elements.push_back(integer.getWidth() == 1 ? value.getZExtValue()
+                                               : value.getSExtValue());
   return elements;
 }
 
@@ -310,7 +309,7 @@ LogicalResult Importer::addInputs(func::FuncOp function) {
     if (!input.isTensor)
       return fail("only tensors are supported");
     Type element = getElementType(builder.getContext(), input.type);
-    if (!element || isCode(element))
+    if (!element || (isCode(element) && !element.isUnsignedInteger(8)))
       return fail("element type " + describeDataType(input.type) +
                   " is not supported");
     if (!input.hasShape)
@@ -323,7 +322,7 @@ LogicalResult Importer::addInputs(func::FuncOp function) {
         return fail("size " + Twine(*dim.size) + " is negative");
       dims.push_back(dim.size.value_or(ShapedType::kDynamic));
     }
-    auto type = RankedTensorType::get(dims, element);
+    auto type = RankedTensorType::get(dims, getStorageType(element));
     BlockArgument argument = block->addArgument(type, fileLoc);
     types.push_back(type);
     Tensor tensor;
@@ -357,6 +356,8 @@ LogicalResult Importer::addInputs(func::FuncOp function) {
     if (!initialized.contains(input.name)) {
       StringAttr name = createName(input.name, "in");
       function.setArgAttr(number, PosencDialect::kNameAttrName, name);
+      if (find(input.name)->element.isUnsignedInteger(8))
+        function.setArgAttr(number, kUnsignedAttrName, builder.getUnitAttr());
       SmallVector<mlir::Attribute> sizeNames;
       for (auto [dim, size] : llvm::enumerate(input.dims))
         if (!size.size)
@@ -412,7 +413,7 @@ LogicalResult Importer::addOutputs(func::FuncOp function) {
     if (!tensor)
       return mlir::emitError(fileLoc)
              << "no node computes output '" << shorten(output.name) << "'";
-    if (isCode(tensor->element))
+    if (isCode(tensor->element) && !tensor->element.isUnsignedInteger(8))
       return mlir::emitError(fileLoc)
              << "output '" << shorten(output.name) << "' has elements of type "
              << tensor->element << ", which is not supported";
@@ -421,9 +422,12 @@ LogicalResult Importer::addOutputs(func::FuncOp function) {
   func::ReturnOp::create(builder, results);
   function.setFunctionType(builder.getFunctionType(
       function.getArgumentTypes(), ValueRange(results).getTypes()));
-  for (auto [number, output] : llvm::enumerate(model.graph.outputs))
+  for (auto [number, output] : llvm::enumerate(model.graph.outputs)) {
     function.setResultAttr(number, PosencDialect::kNameAttrName,
                            createName(output.name, "out"));
+    if (find(output.name)->element.isUnsignedInteger(8))
+      function.setResultAttr(number, kUnsignedAttrName, builder.getUnitAttr());
+  }
   return success();
 }
 
@@ -525,7 +529,9 @@ LogicalResult Importer::importNode(const Node &node) {
     Tensor *tensor = find(input);
     if (!tensor)
       return fail("no earlier node computes input '" + shorten(input) + "'");
-    if (isCode(tensor->element) && entry.codeUse == CodeUse::Refused)
+    bool isRefused = entry.codeUse == CodeUse::Refused ||
+                     (entry.codeUse == CodeUse::Moved && number > 0);
+    if (isCode(tensor->element) && isRefused)
       return mlir::emitError(loc)
              << "input " << number << " has elements of type "
              << tensor->element << ", which this operator does not support";
@@ -536,11 +542,18 @@ LogicalResult Importer::importNode(const Node &node) {
     if (!output.empty() && find(output))
       return fail("a second node computes '" + shorten(output) + "'");
   }
+  bool isMoved =
+      entry.codeUse == CodeUse::Moved || entry.codeUse == CodeUse::Joined;
+  Type moved = isMoved && !node.inputs.empty() && !node.inputs[0].empty()
+                   ? find(node.inputs[0])->element
+                   : Type();
   NodeImporter importer(*this, node);
   if (failed(entry.import(importer)) || failed(importer.checkAttributes()))
     return failure();
-  if (entry.codeUse == CodeUse::Moved && importer.hasOutput(0))
-    find(node.outputs[0])->element = find(node.inputs[0])->element;
+  if (isCode(moved))
+    for (auto [number, output] : llvm::enumerate(node.outputs))
+      if (importer.hasOutput(number))
+        find(output)->element = moved;
   for (StringRef output : node.outputs) {
     if (!isRead(output))
       continue;

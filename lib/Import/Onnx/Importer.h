@@ -89,8 +89,11 @@ class NodeImporter;
 /// results.
 enum class CodeUse {
   Refused,
-  /// The result has the elements of the first input, as they are in memory.
+  /// The results have the elements of the first input, as they are in memory.
+  /// Other inputs are refused.
   Moved,
+  /// The results have elements of all inputs, whose types the operator compares.
+  Joined,
   Read
 };
 
@@ -158,6 +161,9 @@ private:
 
 /// Returns the type of elements, or null if it is not supported.
 Type getElementType(MLIRContext *context, int64_t type);
+/// Extends an integer in memory of a type, signed or not, to 32 bits; one of 32
+/// bits is returned.
+Value extendCode(OpBuilder &builder, Location loc, Value code, Type type);
 /// Returns the type that elements have in memory: integers are signless, and
 /// those of 4 bits have a byte each. For other types, it is the type itself.
 Type getStorageType(Type element);

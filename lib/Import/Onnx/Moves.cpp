@@ -355,8 +355,8 @@ void onnx::addMoveOperators(OperatorTable &table) {
   table["Unsqueeze"] = {1, 2, 1, importUnsqueeze, CodeUse::Moved};
   table["Squeeze"] = {1, 2, 1, importSqueeze, CodeUse::Moved};
   table["Transpose"] = {1, 1, 1, importTranspose, CodeUse::Moved};
-  table["Concat"] = {1, 1024, 1, importConcat};
-  table["Split"] = {1, 2, 1024, importSplit};
-  table["Expand"] = {2, 2, 1, importExpand};
-  table["Tile"] = {2, 2, 1, importTile};
+  table["Concat"] = {1, 1024, 1, importConcat, CodeUse::Joined};
+  table["Split"] = {1, 2, 1024, importSplit, CodeUse::Moved};
+  table["Expand"] = {2, 2, 1, importExpand, CodeUse::Moved};
+  table["Tile"] = {2, 2, 1, importTile, CodeUse::Moved};
 }

@@ -119,6 +119,16 @@ Type onnx::getWideType(Type type) {
   return type;
 }
 
+Value onnx::extendCode(OpBuilder &builder, Location loc, Value code,
+                       Type type) {
+  Type i32 = builder.getI32Type();
+  if (type.isInteger(32))
+    return code;
+  if (cast<IntegerType>(type).isUnsigned())
+    return arith::ExtUIOp::create(builder, loc, i32, code);
+  return arith::ExtSIOp::create(builder, loc, i32, code);
+}
+
 Value onnx::convertScalar(ImplicitLocOpBuilder &b, Value value, Type type) {
   Type from = value.getType();
   if (from == type)
@@ -435,10 +445,31 @@ Tensor onnx::broadcast(NodeImporter &node, Tensor &tensor,
   return result;
 }
 
+/// Converts from or to codes. Those of 8 bits that do not hold a number keep
+/// its lowest bits.
+static Tensor convertCodes(NodeImporter &node, Tensor &tensor, Type element) {
+  Type from = tensor.element;
+  Tensor result =
+      mapElementsTo(node, &tensor, tensor.shape, getStorageType(element),
+                    [&](Scalars &s, ValueRange args) {
+                      Value x = isCode(from)
+                                    ? extendCode(s, s.getLoc(), args[0], from)
+                                    : args[0];
+                      // Floats from 128 on are no numbers of i8.
+                      if (isCode(element) && isa<FloatType>(x.getType()))
+                        x = s.convert(x, s.getI32Type());
+                      return x;
+                    });
+  result.element = element;
+  return result;
+}
+
 Tensor onnx::convertTensor(NodeImporter &node, Tensor &tensor, Type element) {
   if (tensor.element == element)
     return tensor;
   bool isInteger = isa<IntegerType>(element);
+  if (isCode(element) || isCode(tensor.element))
+    return convertCodes(node, tensor, element);
   if (tensor.elements && isInteger)
     if (std::optional<Tensor> converted =
             createResults(node, element, *tensor.elements, tensor.getRank()))

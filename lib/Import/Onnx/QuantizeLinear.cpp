@@ -29,12 +29,7 @@ static bool isQuantized(Type type) { return isCode(type) || type.isInteger(8); }
 
 /// Extends a code to 32 bits.
 static Value extend(Scalars &s, Value code, Type type) {
-  Type i32 = s.getI32Type();
-  if (type.isInteger(32))
-    return code;
-  if (cast<IntegerType>(type).isUnsigned())
-    return arith::ExtUIOp::create(s, i32, code);
-  return arith::ExtSIOp::create(s, i32, code);
+  return extendCode(s, s.getLoc(), code, type);
 }
 
 /// Returns a code as an f32.

@@ -287,8 +287,8 @@ static LogicalResult importDropout(NodeImporter &node) {
 }
 
 void onnx::addShapeOperators(OperatorTable &table) {
-  table["Shape"] = {1, 1, 1, importShape};
-  table["Size"] = {1, 1, 1, importSize};
+  table["Shape"] = {1, 1, 1, importShape, CodeUse::Read};
+  table["Size"] = {1, 1, 1, importSize, CodeUse::Read};
   table["Constant"] = {0, 0, 1, importConstant};
   table["ConstantOfShape"] = {1, 1, 1, importConstantOfShape};
   table["EyeLike"] = {1, 1, 1, importEyeLike};

@@ -325,7 +325,7 @@ static LogicalResult importCumSum(NodeImporter &node) {
 }
 
 void onnx::addSliceOperators(OperatorTable &table) {
-  table["Slice"] = {1, 5, 1, importSlice};
+  table["Slice"] = {1, 5, 1, importSlice, CodeUse::Moved};
   table["Pad"] = {1, 4, 1, importPad};
   table["Trilu"] = {1, 2, 1, importTrilu};
   table["CumSum"] = {2, 2, 1, importCumSum};

@@ -227,6 +227,36 @@ for kind, low, axis, block in (("i8", -128, 0, 0), ("i8", -128, 2, 0), ("u8", 0,
          tensor("z", kind, zeros.shape, raw=raw[1]), constant("s", scales)],
         [x @ w, x[0, 0, 0] @ w, x @ w, w], dims={"x": ["n", 1, "m", 16]})
 
+# Images of bytes: moved, divided by 255 and convolved; quantized results; products.
+image = random.integers(0, 256, (2, 9, 12, 3)).astype(np.uint8)
+kernel, scale, zero = floats(4, 3, 3, 4), np.float32(0.05), np.uint8(131)
+pixels = image.transpose(0, 3, 1, 2)
+windows = (pixels / 255.0).reshape(2, 3, 3, 3, 3, 4)
+convolved = np.einsum("nchiwj,ocij->nohw", windows, kernel)
+flat = image.reshape(18, 36)
+weight = random.integers(-128, 128, (36, 5)).astype(np.int8)
+matrix = random.integers(0, 256, (36, 5)).astype(np.uint8)
+wide = floats(5, 3) * 20 + 120
+check("images", [
+    node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]), node("Cast", ["t"], ["f"], to=1),
+    node("Div", ["f", "full"], ["d"]), node("Conv", ["d", "k"], ["c"], strides=[3, 4]),
+    node("QuantizeLinear", ["c", "s", "z"], ["y0"]), node("Identity", ["c"], ["y1"]),
+    node("Reshape", ["x", "flat"], ["r"]),
+    node("MatMulInteger", ["r", "w", "z"], ["y2"]),
+    node("DequantizeLinear", ["m", "s", "z"], ["y3"]),
+    node("Slice", ["x", "from", "to"], ["y4"]), node("Concat", ["t", "t"], ["y5"], axis=1),
+    node("Cast", ["x"], ["y6"], to=7), node("Cast", ["wide"], ["y7"], to=2),
+    node("MatMulInteger", ["r", "m"], ["y8"]), node("Cast", ["x"], ["y9"], to=9)],
+    {"x": image, "m": matrix, "wide": wide},
+    [constant("full", np.float32(255)), constant("k", kernel), constant("s", scale),
+     constant("z", zero), constant("w", weight), constant("flat", np.array([-1, 36])),
+     constant("from", np.array([1])), constant("to", np.array([2]))],
+    [np.clip(np.rint(convolved.astype(np.float32) / scale) + 131, 0, 255).astype(np.uint8),
+     convolved, (flat.astype(np.int32) - 131) @ weight.astype(np.int32),
+     (matrix.astype(float) - 131) * scale, image[1:2], np.concatenate([pixels] * 2, 1),
+     image.astype(np.int64), wide.astype(np.uint8), flat.astype(np.int32) @ matrix, image != 0],
+    dims={"x": ["n", 9, 12, 3]})
+
 # Products of codes.
 for left, right in ((np.uint8, np.int8), (np.int8, np.uint8), (np.uint8, np.uint8)):
     p, q = quantize(floats(3, 24), 0.02, 50, left), quantize(floats(24, 10), 0.02, 90, right)

@@ -264,7 +264,7 @@ TEST_F(Call, KindsTypesAndRanks) {
   EXPECT_FALSE(find("scale").call({odd}, {good}, error));
   expectFailure(find("scale"), {view(x, POSENC_I32, shape)}, {good},
                 POSENC_DTYPE_MISMATCH, "scale: input 'x' is i32, expected f32");
-  for (posenc_dtype dtype : {0, -1, 12, INT32_MAX, INT32_MIN})
+  for (posenc_dtype dtype : {0, -1, 13, INT32_MAX, INT32_MIN})
     expectFailure(find("scale"), {view(x, dtype, shape)}, {good},
                   POSENC_DTYPE_MISMATCH,
                   "scale: input 'x' is invalid, expected f32");

@@ -71,7 +71,7 @@ TEST_F(NpyRead, Types) {
                {"<i4", POSENC_I32},  {"<i8", POSENC_I64},  {"<u2", POSENC_BF16},
                {"|V2", POSENC_BF16}, {"<V2", POSENC_BF16}, {"=f4", POSENC_F32},
                {">f8", POSENC_F64},  {">u2", POSENC_BF16}, {"|i1", POSENC_I8},
-               {"|b1", POSENC_I1}};
+               {"|b1", POSENC_I1},   {"|u1", POSENC_U8}};
   for (const auto &item : cases) {
     size_t size = posenc_dtype_size(item.dtype);
     ASSERT_TRUE(

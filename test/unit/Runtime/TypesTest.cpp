@@ -21,13 +21,13 @@ bool posencTestWithoutExceptions(const char *path);
 namespace {
 
 TEST(Types, NamesAndSizes) {
-  const size_t sizes[] = {0, 8, 4, 2, 2, 8, 4, 8, 1, 1, 1, 1};
-  for (posenc_dtype dtype = POSENC_F64; dtype <= POSENC_F8E5M2; ++dtype) {
+  const size_t sizes[] = {0, 8, 4, 2, 2, 8, 4, 8, 1, 1, 1, 1, 1};
+  for (posenc_dtype dtype = POSENC_F64; dtype <= POSENC_U8; ++dtype) {
     EXPECT_EQ(posenc_dtype_size(dtype), sizes[dtype]);
     EXPECT_EQ(posenc_dtype_from_name(posenc_dtype_name(dtype)), dtype);
   }
   EXPECT_STREQ(posenc_dtype_name(POSENC_BF16), "bf16");
-  for (posenc_dtype dtype : {0, -1, 12, INT32_MIN, INT32_MAX}) {
+  for (posenc_dtype dtype : {0, -1, 13, INT32_MIN, INT32_MAX}) {
     EXPECT_EQ(posenc_dtype_size(dtype), 0u);
     EXPECT_STREQ(posenc_dtype_name(dtype), "invalid");
   }

@@ -52,6 +52,7 @@ enum {
   X(I8, "i8", 1, kDLInt)                                                       \
   X(I1, "i1", 1, kDLBool)                                                      \
   X(F8E4M3FN, "f8E4M3FN", 1, kDLFloat8_e4m3fn)                                 \
-  X(F8E5M2, "f8E5M2", 1, kDLFloat8_e5m2)
+  X(F8E5M2, "f8E5M2", 1, kDLFloat8_e5m2)                                       \
+  X(U8, "u8", 1, kDLUInt)
 
 #endif

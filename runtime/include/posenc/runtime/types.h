@@ -68,7 +68,8 @@ enum {
   POSENC_I8 = 8,
   POSENC_I1 = 9,        ///< one byte; 0 is false, any other value is true
   POSENC_F8E4M3FN = 10, ///< uint8_t in memory; no infinities
-  POSENC_F8E5M2 = 11    ///< uint8_t in memory; has infinities
+  POSENC_F8E5M2 = 11,   ///< uint8_t in memory; has infinities
+  POSENC_U8 = 12        ///< uint8_t; accepted where I1 or F8 types are expected
 };
 
 /// Whether an argument is a tensor, passed as a pointer to its data, or a
