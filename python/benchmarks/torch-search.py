@@ -23,7 +23,8 @@ doors are
 All values of the program are results. Programs with dynamic sizes are run with three
 sets of sizes. If a result is wrong, statements that it does not need are removed and the
 program is printed, and the search ends with 1. A program that is refused, while compiling
-or by an error of the call, counts as refused: --verbose prints the reasons.
+or by an error of the call, counts as refused: --verbose prints the reasons. So does one
+on which torch-mlir crashes; another crash is a failure, as a wrong result is.
 
 --fault=NAME changes each program before it is compiled: each one whose results depend on
 that must be reported.
@@ -40,6 +41,7 @@ import warnings
 import torch
 
 import posenc
+import posenc._torch_export
 import posenc.torch
 import torch_attentions  # noqa: F401 (adds to STATEMENTS)
 from torch_programs import (FLOATS, INTEGERS, STATEMENTS, evaluate, generate,
@@ -74,7 +76,7 @@ TOLERANCES = {torch.float64: 1e-3, torch.float32: 1e-3, torch.float16: 4e-2,
 
 def agrees(got, expected, scale):
     """Whether results are equal up to rounding. `scale` is the largest number among the
-    values of the program that may have been rounded."""
+    values that the result depends on."""
     if got.shape != expected.shape or got.dtype != expected.dtype:
         return False
     if not expected.is_floating_point():
@@ -89,6 +91,21 @@ def find_scale(tensor):
     finite = tensor.double()[torch.isfinite(tensor)] if tensor.is_floating_point() else \
         torch.zeros(0)
     return float(finite.abs().max()) if finite.numel() else 0.0
+
+
+def find_scales(statements, inputs, values):
+    """The scale of each value: the largest number in it, and in the inputs and values that
+    it depends on. `inputs` and `values` are tensors by name. A write in place changes
+    values before it, so a program that has one has one scale."""
+    scales = {name: find_scale(x) for name, x in [*inputs.items(), *values.items()]}
+    text = "\n".join(line for _, lines, _ in statements for line in lines)
+    if re.search(r"\w_\(|\] *[-+*/]?= ", text):
+        return dict.fromkeys(scales, max(scales.values(), default=0))
+    for names, lines, _ in statements:
+        read = set(re.findall(r"\b[vx]\d+\b", "\n".join(lines)))
+        scale = max((scales[name] for name in read if name in scales), default=0)
+        scales.update(dict.fromkeys(names, scale))
+    return scales
 
 
 class Search:
@@ -169,9 +186,11 @@ class Search:
                 continue
             except Exception as error:
                 raise Wrong(f"{type(error).__name__}: {str(error)[:400]}") from None
-            scale = max(map(find_scale, [*expected.values(), *inputs]), default=0)
+            scales = find_scales(statements or program.statements,
+                                 {v.name: x for v, x in zip(program.inputs, inputs)},
+                                 expected)
             for (name, x), got in zip(expected.items(), results, strict=True):
-                if not agrees(got, x, scale):
+                if not agrees(got, x, scales[name]):
                     raise Wrong(f"{name} of inputs {[tuple(one.shape) for one in inputs]}: got "
                                 f"{got.dtype} {tuple(got.shape)} {got.flatten()[:8].tolist()}"
                                 f", expected {x.dtype} {tuple(x.shape)} "
@@ -245,6 +264,19 @@ def run_one(options, number):
                            for report in posenc.torch.explain_backend(clear=True))
 
 
+def mark_lowering(file):
+    """Writes a line before torch-mlir lowers a program, and another one after it."""
+    lower = posenc._torch_export._write_linalg
+
+    def mark(*arguments):
+        print("torch-mlir begins", file=file, flush=True)
+        result = lower(*arguments)
+        print("torch-mlir ends", file=file, flush=True)
+        return result
+
+    posenc._torch_export._write_linalg = mark
+
+
 def run_in_child(options, number):
     """The same in a process of its own, since compilers crash: torch-mlir divides by the
     size 0."""
@@ -256,18 +288,23 @@ def run_in_child(options, number):
         if not options.verbose:  # torch-mlir prints errors.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         with os.fdopen(write, "w") as file:
+            mark_lowering(file)
             json.dump(run_one(options, number), file)
         os._exit(0)
     os.close(write)
     with os.fdopen(read) as file:
         text = file.read()
     _, status = os.waitpid(child, 0)
+    *marks, text = [*text.splitlines(), ""] if text.endswith("\n") else \
+        text.splitlines() or [""]
     if status or not text:
-        return "crashed", f"the process ended with status {status}", 0
+        is_theirs = marks[-1:] == ["torch-mlir begins"]
+        return "refused" if is_theirs else "crashed", \
+            f"the process ended with status {status}" + " in torch-mlir" * is_theirs, 0
     return json.loads(text)
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--door", default="export",
                         choices=["export", "freeze", "compile", "inductor"])
@@ -280,7 +317,7 @@ def main():
     parser.add_argument("--no-raise", action="store_true", help="as raise_=False")
     parser.add_argument("--fault", choices=sorted(FAULTS))
     parser.add_argument("--verbose", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     counts, replaced = collections.Counter(), 0
     numbers = range(options.count) if options.only is None else [options.only]
     for number in numbers:
@@ -291,7 +328,7 @@ def main():
             print(f"program {number}: {kind}: {text}", flush=True)
     print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) + (
         f"; {replaced} operations replaced" if replaced else ""))
-    return 1 if counts["wrong"] else 0
+    return 1 if counts["wrong"] or counts["crashed"] else 0
 
 
 if __name__ == "__main__":

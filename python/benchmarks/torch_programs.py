@@ -83,6 +83,8 @@ class Program:
                 x = torch.where(torch.rand(shape, generator=generator) < .2, other, x)
             return x.to(dtype)
         x = torch.randint(-24, 25, shape, generator=generator) / 8
+        # A power of two keeps results that are exact.
+        x *= (rng or self.rng).choice([1, 1, 1, 2.0 ** -10, 2.0 ** -3, 2.0 ** 4])
         if (rng or self.rng).random() < .1:
             edges = torch.tensor([torch.inf, -torch.inf, torch.nan, -0.0, 1e4])
             other = edges[torch.randint(0, 5, shape, generator=generator)]
