@@ -14,7 +14,7 @@ BIN = $(BUILD)/bin
 
 .PHONY: all setup required build demo bench test check debug-test debug-check test-asan \
         coverage test-exhaustive python-test python-packages vllm-test exporters-test \
-        models-test files lint lint-tidy lint-includes wheel sbom install uninstall docs \
+        models-test prove mutants files lint lint-tidy lint-includes wheel sbom install uninstall docs \
         docs-site clean
 
 all: build
@@ -93,6 +93,24 @@ sbom: build
 test-exhaustive: build
 	@cmake --build $(BUILD) -j $(JOBS) --target PosencExhaustiveTests
 	@$(BUILD)/test/fixture/PosencExhaustiveTests --gtest_brief=1
+
+# Proves the folds, the bounds of masks, the arithmetic of sizes and the loops over tiles
+# of attention, by the solver z3 or on all values of small domains, and prints a table of
+# the rules. A rule without a proof fails.
+prove: setup
+	@$(MAKE) --no-print-directory build
+	@cmake --build $(BUILD) -j $(JOBS) --target PosencProofs
+	@$(BUILD)/test/fixture/PosencProofs --jobs=$(JOBS) .
+
+# Changes MUTANTS places of lib/ and runtime/, one at a time, in a copy of the sources, and
+# lists the changes that no test finds. MUTANTS_SEED draws others, and MUTANTS_FLAGS may
+# have rooms, such as --room=lib/IR. Goes on where an interrupted run was.
+MUTANTS ?= 100
+MUTANTS_SEED ?= 1
+MUTANTS_FLAGS ?=
+mutants: setup
+	@python3 test/mutants/run.py --work=$(BUILD)/mutants --jobs=$(JOBS) \
+	  --count=$(MUTANTS) --seed=$(MUTANTS_SEED) $(MUTANTS_FLAGS)
 
 # Quick tests for development, in less than 3 minutes: each stage of the compiler on
 # small inputs, without measurements, other CPUs, GPUs and exhaustive checks.

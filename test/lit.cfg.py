@@ -113,6 +113,10 @@ if ptxas:
 if config.posenc_vulkan == "ON":
     config.available_features.add("spirv")
 
+# The solver of the proofs.
+if shutil.which("z3"):
+    config.available_features.add("z3")
+
 # The SPIR-V validator.
 if shutil.which("spirv-val"):
     config.available_features.add("spirv-val")

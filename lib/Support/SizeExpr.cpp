@@ -12,6 +12,7 @@
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <functional>
 #include <numeric>
 
 using namespace posenc;
@@ -72,14 +73,26 @@ int64_t SizeExpr::getDivisor() const {
   return divisor > INT64_MAX ? 1 : static_cast<int64_t>(divisor);
 }
 
+/// Returns the term of the highest degree, and of these the last one. The order
+/// is kept by products, so that the leading term of a product is the product of
+/// the leading terms. The order of the map is not: 1 comes before x, and x*y
+/// before y.
+static const std::pair<const SizeExpr::Monomial, int64_t> &
+getLeadingTerm(const std::map<SizeExpr::Monomial, int64_t> &terms) {
+  return *llvm::max_element(terms, [](const auto &a, const auto &b) {
+    return std::make_tuple(a.first.size(), std::cref(a.first)) <
+           std::make_tuple(b.first.size(), std::cref(b.first));
+  });
+}
+
 std::optional<SizeExpr> SizeExpr::divideExactly(const SizeExpr &divisor) const {
   if (!valid || !divisor.valid || divisor.terms.empty())
     return std::nullopt;
-  // Divides by the last term, repeatedly.
-  const auto &[leading, factor] = *divisor.terms.rbegin();
+  // Divides by the leading term, repeatedly.
+  const auto &[leading, factor] = getLeadingTerm(divisor.terms);
   SizeExpr rest = *this, quotient;
   for (size_t step = 0; !rest.terms.empty(); ++step) {
-    const auto &[monomial, coefficient] = *rest.terms.rbegin();
+    const auto &[monomial, coefficient] = getLeadingTerm(rest.terms);
     if (step > kMaxTerms || (coefficient == INT64_MIN && factor == -1) ||
         coefficient % factor ||
         !std::includes(monomial.begin(), monomial.end(), leading.begin(),

@@ -373,8 +373,10 @@ std::optional<unsigned>
 MaskBounds::Emitter::getMonotonicOperand(Operation &op, bool mayWrap) const {
   if (isa<arith::IndexCastOp>(op))
     return 0;
-  if (isa<arith::DivSIOp, arith::FloorDivSIOp, arith::ShRSIOp>(op))
+  if (isa<arith::DivSIOp, arith::FloorDivSIOp>(op))
     return getDivisor(op) ? std::optional<unsigned>(0) : std::nullopt;
+  if (isa<arith::ShRSIOp>(op))
+    return getShift(op) ? std::optional<unsigned>(0) : std::nullopt;
   if (!isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>(op))
     return std::nullopt;
   unsigned exact = get(op.getOperand(0)).exact ? 0 : 1;
