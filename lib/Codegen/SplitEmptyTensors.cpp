@@ -23,8 +23,10 @@ namespace mlir::posenc {
 
 using namespace mlir;
 
-/// Up to this number of uses, the analysis of one buffer takes little time.
-static constexpr unsigned kMaxUses = 32;
+/// Up to this number of uses, the analysis of one buffer takes little time: it
+/// grows with the cube. 16 layers with codes of 4 bits take a fourth less time
+/// than with 32.
+static constexpr unsigned kMaxUses = 8;
 
 namespace {
 /// The tensors of a function that have no elements yet, or only scalars that an

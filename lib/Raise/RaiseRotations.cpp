@@ -186,7 +186,10 @@ SmallVector<Value> RotationSearch::getCandidates() {
   for (auto [next, value] : llvm::enumerate(getSources(root))) {
     auto other = cast<RankedTensorType>(value.getType());
     if (next > 0 && other.getElementType() == type.getElementType() &&
-        getNumLaneDims(other, numLanes) && (!linear || linear->contains(value)))
+        getNumLaneDims(other, numLanes) &&
+        (!linear || linear->contains(value)) &&
+        !isa_and_present<tensor::EmptyOp, linalg::FillOp>(
+            value.getDefiningOp()))
       candidates.push_back(value);
   }
   return candidates;
@@ -518,11 +521,12 @@ RotationSearch::getTables(ExprContext &exprs, ArrayRef<RotatedLane> lanes,
 }
 
 bool RotationSearch::tryTensor(Value x, RewriterBase &rewriter) {
+  auto isDependent = [&](Value value) { return dependence.depends(value, x); };
+  if (!isDependent(root) || !mayAddLanes(root.getDefiningOp(), x, isDependent))
+    return false;
   SmallVector<int64_t> loops(outerShape);
   loops.push_back(numLanes);
   ExprContext exprs(rewriter.getContext(), loops);
-  if (!dependence.depends(root, x))
-    return false;
   // Constants other than splats are tables, except integers, which are lanes.
   Elements near(exprs, [&](Value value, ElementKind kind) {
     bool isInteger = getElementTypeOrSelf(value).isIntOrIndex();
@@ -530,7 +534,7 @@ bool RotationSearch::tryTensor(Value x, RewriterBase &rewriter) {
     if (value == x || (constant && !isInteger &&
                        !isa<SplatElementsAttr>(constant.getValue())))
       return true;
-    return kind == ElementKind::Compute && !dependence.depends(value, x) &&
+    return kind == ElementKind::Compute && !isDependent(value) &&
            !(isInteger && isComputedConstant(value));
   });
   std::string before = std::exchange(reason, {});

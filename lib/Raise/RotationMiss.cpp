@@ -70,7 +70,7 @@ bool mlir::posenc::raise::mayBeLinear(Operation *op) {
   if (getArithmetic(op).isOpaque)
     return false;
   auto structured = dyn_cast<linalg::LinalgOp>(op);
-  if (!structured || !linalg::isaContractionOpInterface(structured))
+  if (!structured)
     return true;
   int64_t numTerms = 1;
   for (auto [size, kind] : llvm::zip_equal(structured.getStaticLoopRanges(),
@@ -97,6 +97,26 @@ bool mlir::posenc::raise::mayAddProducts(Operation *root) {
       return true;
     for (Value read : getReadTensors(reached[next]))
       if (Operation *producer = read.getDefiningOp())
+        reached.insert(producer);
+  }
+  return false;
+}
+
+bool mlir::posenc::raise::mayAddLanes(Operation *root, Value x,
+                                      llvm::function_ref<bool(Value)> depends) {
+  llvm::SmallSetVector<Operation *, 16> reached;
+  reached.insert(root);
+  for (unsigned next = 0; next < reached.size(); ++next) {
+    if (next == kMaxReached)
+      return true;
+    Arithmetic found = getArithmetic(reached[next]);
+    if (found.adds)
+      return true;
+    if (found.isOpaque)
+      continue;
+    for (Value read : getReadTensors(reached[next]))
+      if (Operation *producer = read.getDefiningOp();
+          producer && read != x && depends(read))
         reached.insert(producer);
   }
   return false;

@@ -20,9 +20,15 @@ namespace mlir::posenc::raise {
 /// told from rotations by this, before any element is expanded.
 bool mayAddProducts(Operation *root);
 
+/// Whether an operation through which the result depends on x may add elements.
+/// If none does, the result has moved lanes of x, or other functions of them.
+/// `depends` tells whether a tensor is computed from x, as the result is.
+bool mayAddLanes(Operation *root, Value x,
+                 llvm::function_ref<bool(Value)> depends);
+
 /// Whether elements of the result may be sums of products with one or two
 /// elements of an operand. False for functions such as a maximum, and for
-/// contractions, which add more elements or are not expanded.
+/// sums that add more elements, such as those of contractions.
 bool mayBeLinear(Operation *op);
 
 /// Tells near misses of rotations from other sums of products, such as a

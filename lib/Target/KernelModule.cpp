@@ -131,7 +131,11 @@ LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
     buildTiledToVectorPipeline(toCode, options);
   if (to >= Stage::Llvm && from < Stage::Llvm)
     buildVectorToLLVMPipeline(toCode, options);
-  if (failed(toTiles.run(module)) || failed(runUnverified(toCode, module)))
+  // A user's schedule may leave what is not valid, which passes do not expect.
+  LogicalResult tiled = options.schedule.empty()
+                            ? runUnverified(toTiles, module)
+                            : toTiles.run(module);
+  if (failed(tiled) || failed(runUnverified(toCode, module)))
     return failure();
   return to < Stage::Llvm ? success() : checkIntrinsics(module, target);
 }

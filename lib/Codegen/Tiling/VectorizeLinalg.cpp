@@ -138,7 +138,10 @@ struct VectorizeLinalg final
   LogicalResult apply(function_ref<void(RewritePatternSet &)> populate) {
     RewritePatternSet patterns(&getContext());
     populate(patterns);
-    return applyPatternsGreedily(getOperation(), std::move(patterns));
+    GreedyRewriteConfig config;
+    // Control flow is structured, so there are no blocks to simplify.
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    return applyPatternsGreedily(getOperation(), std::move(patterns), config);
   }
 
   /// Lowers f32 transposes of 16 x 16 with upstream's shuffle network; its
