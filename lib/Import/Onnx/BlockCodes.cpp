@@ -102,28 +102,39 @@ static Tensor moveToPanels(ElementsAttr elements, const BlockCodes &matrix) {
                       matrix, getElementsKey(elements));
 }
 
+/// Packs the codes of a block of a column into words, which are a row of a
+/// panel apart from each other. The parts of a word are `words` codes apart.
+/// The number of bits is known to the compiler, which unrolls the loop over
+/// parts.
+template <unsigned bits>
+static void packBlock(const uint8_t *codes, int64_t words, char *packed) {
+  constexpr unsigned parts = kWordBits / bits;
+  for (int64_t i = 0; i < words; ++i) {
+    uint32_t word = 0;
+    for (unsigned part = 0; part < parts; ++part)
+      word |= uint32_t(codes[part * words + i]) << (part * bits);
+    llvm::support::endian::write32le(
+        packed + i * kPanelColumns * sizeof(uint32_t), word);
+  }
+}
+
 Tensor onnx::createCodes(NodeImporter &node, const BlockCodes &matrix) {
   int64_t blocks = matrix.getNumBlocks(), parts = kWordBits / matrix.bits;
   int64_t panels = llvm::divideCeil(matrix.columns, kPanelColumns);
   int64_t words = matrix.blockSize / parts;
+  auto pack = matrix.bits == 2   ? packBlock<2>
+              : matrix.bits == 4 ? packBlock<4>
+                                 : packBlock<8>;
   auto fill = [&](MutableArrayRef<char> packed) {
     std::vector<uint8_t> codes(blocks * matrix.blockSize);
     for (int64_t column = 0; column < matrix.columns; ++column) {
       matrix.readColumn(column, codes);
-      for (int64_t block = 0; block < blocks; ++block) {
-        const uint8_t *from = &codes[block * matrix.blockSize];
-        char *to = &packed[((column / kPanelColumns * blocks + block) * words *
-                                kPanelColumns +
-                            column % kPanelColumns) *
-                           sizeof(uint32_t)];
-        for (int64_t i = 0; i < words; ++i) {
-          uint32_t word = 0;
-          for (int64_t part = 0; part < parts; ++part)
-            word |= uint32_t(from[part * words + i]) << (part * matrix.bits);
-          llvm::support::endian::write32le(
-              to + i * kPanelColumns * sizeof(uint32_t), word);
-        }
-      }
+      for (int64_t block = 0; block < blocks; ++block)
+        pack(&codes[block * matrix.blockSize], words,
+             &packed[((column / kPanelColumns * blocks + block) * words *
+                          kPanelColumns +
+                      column % kPanelColumns) *
+                     sizeof(uint32_t)]);
     }
   };
   auto type = RankedTensorType::get({panels, blocks, words, kPanelColumns},

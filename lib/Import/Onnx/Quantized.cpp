@@ -43,16 +43,40 @@ static FailureOr<ElementsAttr> getConstant(NodeImporter &node, unsigned input,
   return elements;
 }
 
+/// Unpacks codes. Their number of bits is known to the compiler, which then
+/// needs no division: models have a billion codes.
+template <unsigned bits>
+static void unpackCodes(ArrayRef<char> bytes, MutableArrayRef<uint8_t> codes) {
+  constexpr size_t parts = 8 / bits;
+  auto read = [](char byte, size_t part) -> uint8_t {
+    return (static_cast<uint8_t>(byte) >> (part * bits)) & ((1 << bits) - 1);
+  };
+  size_t whole = codes.size() / parts, rest = codes.size() % parts;
+  for (size_t i = 0; i < whole; ++i)
+    for (size_t part = 0; part < parts; ++part)
+      codes[i * parts + part] = read(bytes[i], part);
+  for (size_t part = 0; part < rest; ++part)
+    codes[whole * parts + part] = read(bytes[whole], part);
+}
+
 /// Unpacks a row of codes, which begins with a byte of its own.
 static void unpackRow(ElementsAttr attr, int64_t row, unsigned bits,
                       MutableArrayRef<uint8_t> codes) {
   ArrayRef<char> bytes = *getStoredBytes(attr);
-  bool isSplat = attr.isSplat();
-  int64_t parts = 8 / bits, stride = llvm::divideCeil(codes.size(), parts);
-  for (auto [column, code] : llvm::enumerate(codes)) {
-    uint8_t byte = bytes[isSplat ? 0 : row * stride + column / parts];
-    code = (byte >> (column % parts * bits)) & ((1 << bits) - 1);
+  size_t stride = llvm::divideCeil(codes.size(), 8 / bits);
+  std::vector<char> repeated;
+  if (attr.isSplat()) {
+    repeated.assign(stride, bytes.front());
+    bytes = repeated;
+  } else {
+    bytes = bytes.slice(row * stride, stride);
   }
+  if (bits == 2)
+    unpackCodes<2>(bytes, codes);
+  else if (bits == 4)
+    unpackCodes<4>(bytes, codes);
+  else
+    unpackCodes<8>(bytes, codes);
 }
 
 /// Sets the codes of a matrix to elements of bytes, a row for each column.
