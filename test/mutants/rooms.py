@@ -61,8 +61,8 @@ ROOMS = [
          lit("Posenc :: (Conversion|Codegen|Run)/|/PosencNumericsTests/")),
     Room("lib/Pipelines", TOOLS, LIBRARY, lit("Posenc :: (Pipelines|Compile)/")),
     Room("lib/Raise", TOOLS, LIBRARY, lit("Posenc :: (Raise|Import)/")),
-    Room("lib/Reference", ["PosencReferenceTests"],
-         ["{build}/test/unit/PosencReferenceTests"], unit("PosencReferenceTests")),
+    Room("lib/Reference", ["PosencReferenceTests"], LIBRARY,
+         unit("PosencReferenceTests")),
     Room("lib/Registration", TOOLS, LIBRARY, lit("Posenc :: (Tools|install|IR)/")),
     Room("lib/Support", [*TOOLS, "PosencIRTests", "PosencProofs"], LIBRARY,
          unit("PosencIRTests") + PROOFS + lit("Posenc :: (IR|Import|Compile|Frontend)/")),
@@ -76,9 +76,9 @@ ROOMS = [
     Room("runtime/kernel", [*TOOLS, "PosencProofs"], LIBRARY,
          PROOFS + lit("Posenc :: (Integration|Run)/")),
     Room("runtime/lib", [*TOOLS, "posenc_runtime", "PosencRuntimeTests",
-                         "PosencRuntimeInternalTests"],
+                         "PosencRuntimeInternalTests", "PosencVulkanTests"],
          RUNTIME + ["{build}/test/unit/PosencRuntimeInternalTests"],
-         unit("PosencRuntimeTests", "PosencRuntimeInternalTests")
+         unit("PosencRuntimeTests", "PosencRuntimeInternalTests", "PosencVulkanTests")
          + lit("Posenc :: (Integration|Run)/")),
 ]
 

@@ -68,6 +68,9 @@ def run(command, folder, seconds):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         return None, process.communicate()[0]
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
 
 
 def list_files(source):
@@ -106,6 +109,7 @@ def copy_tree(source, tree):
             with open(copy, "rb") as file:
                 if file.read() == data:
                     continue
+        # Later than what was built of a changed file.
         shutil.copy(origin, copy)
     for folder, _, names in os.walk(tree):
         for name in names:
@@ -269,6 +273,8 @@ def load_results(path, key):
 
 def main():
     options = parse_options()
+    # A run that is ended undoes its change, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("mutants: ended"))
     table = rooms.load(options.rooms)
     candidates = find_candidates(options, table)
     if not candidates:

@@ -141,6 +141,35 @@ TEST(ElfCheck, HeadersBeyondTheFile) {
 }
 
 /// The section headers are last, so every prefix is incomplete.
+// An alignment is 0 or a power of two, and a segment is not longer in the file.
+TEST(ElfCheck, ThreadLocalSegments) {
+  for (const std::string &bytes : libraries()) {
+    auto header = load<Elf64_Ehdr>(bytes, 0);
+    for (int i = 0; i < header.e_phnum; ++i) {
+      size_t at = header.e_phoff + i * sizeof(Elf64_Phdr);
+      auto segment = load<Elf64_Phdr>(bytes, at);
+      if (segment.p_type != PT_GNU_STACK)
+        continue;
+      segment.p_type = PT_TLS;
+      for (uint64_t align : {0, 1, 2, 3, 6, 8, 24}) {
+        segment.p_align = align;
+        bool isGood = align != 3 && align != 6 && align != 24;
+        EXPECT_EQ(check(patched(bytes, at, segment)),
+                  isGood ? "" : "malformed: thread-local segment")
+            << align;
+      }
+      segment.p_align = 1;
+      for (uint64_t size : {0, 7, 8, 9}) {
+        segment.p_memsz = 8;
+        segment.p_filesz = size;
+        EXPECT_EQ(check(patched(bytes, at, segment)),
+                  size <= 8 ? "" : "malformed: thread-local segment")
+            << size;
+      }
+    }
+  }
+}
+
 TEST(ElfCheck, EveryTruncation) {
   for (const std::string &bytes : libraries())
     for (size_t length = 0; length < bytes.size();
