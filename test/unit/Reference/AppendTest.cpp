@@ -53,6 +53,13 @@ TEST_F(Append, CopiesRowsToTheirSlots) {
       EXPECT_EQ(magnitude, -1);
 }
 
+TEST_F(Append, EndsWithWrongArguments) {
+  spec.slots.pop_back();
+  std::string reason = check();
+  EXPECT_NE(reason, "");
+  EXPECT_DEATH(append(caches, keys, values, spec), "");
+}
+
 TEST_F(Append, DropsNegativeSlots) {
   spec.slots.assign(6, -1);
   EXPECT_EQ(run().keys.values, caches.keys.values);

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace posenc::runtime;
 using namespace posenc::test;
@@ -145,6 +146,18 @@ TEST(Library, MessagesHaveNoControlCharacters) {
   error = refuse(std::string(5000, '\x1b'), POSENC_IO_ERROR);
   EXPECT_GT(error.size(), 4000u);
   EXPECT_EQ(error.substr(error.size() - 4), "\\x1B");
+}
+
+TEST(Library, MayBeTheFirstDescriptor) {
+  int input = ::dup(0);
+  ::close(0);
+  std::string error;
+  Library library = Library::open(POSENC_TEST_KERNELS, error);
+  if (input >= 0) {
+    ::dup2(input, 0);
+    ::close(input);
+  }
+  EXPECT_TRUE(library) << error;
 }
 
 TEST(Library, RefusesOtherFiles) {
