@@ -14,8 +14,8 @@ BIN = $(BUILD)/bin
 
 .PHONY: all setup required build demo bench test check debug-test debug-check test-asan \
         coverage test-exhaustive python-test python-packages vllm-test exporters-test \
-        models-test prove mutants files lint lint-tidy lint-includes wheel sbom install uninstall docs \
-        docs-site clean
+        models-test prove mutants fuzz fuzzer files lint lint-tidy lint-includes wheel sbom \
+        install uninstall docs docs-site clean
 
 all: build
 
@@ -141,6 +141,19 @@ test-asan: required
 	@cmake --build $(BUILD)-asan -j $(JOBS) --target all posenc-test-depends
 	@$(call run_tests,$(BUILD)-asan)
 
+# Searches inputs that crash, hang, or end without an error message: libFuzzer on each door
+# of test/fuzz/doors for TIME seconds, in a build with sanitizers and assertions. DOORS
+# names some of them. FUZZ_FLAGS=--merge=FOLDER keeps inputs that reach new code.
+TIME ?= 60
+DOORS ?=
+FUZZ_FLAGS =
+fuzz: fuzzer
+	@python3 test/fuzz/run-fuzz.py --fuzzer $(BUILD)-fuzz/bin/posenc-fuzz --jobs $(JOBS) \
+	  --work $(BUILD)-fuzz/fuzz --time $(TIME) --doors '$(DOORS)' $(FUZZ_FLAGS)
+fuzzer: required
+	@$(call configure,$(BUILD)-fuzz,fuzz)
+	@cmake --build $(BUILD)-fuzz -j $(JOBS) --target posenc-fuzz
+
 # Runs the tests in a build that counts the lines they execute, and prints the share of
 # each folder, also if tests fail. COVERAGE_TARGETS and COVERAGE_FILTER build and run a
 # part.
@@ -199,4 +212,5 @@ docs-site:
 	  --strict --site-dir $(abspath $(BUILD))/site
 
 clean:
-	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-coverage $(BUILD)-debug $(BUILD)-files
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-coverage $(BUILD)-debug $(BUILD)-files \
+	  $(BUILD)-fuzz

@@ -96,9 +96,13 @@ static void addForms(const std::string &text, mlir::MLIRContext &context,
     addStage(*module, Stage::Llvm, Stage::Vector);
 }
 
+std::vector<std::string> posenc::fuzz::readConfigs() {
+  return readFolder(POSENC_SOURCE_DIR "/examples/configs", ".json");
+}
+
 static Corpus createCorpus() {
   Corpus corpus;
-  corpus.configs = readFolder(POSENC_SOURCE_DIR "/examples/configs", ".json");
+  corpus.configs = readConfigs();
   llvm::SmallVector<StringRef> folders{POSENC_SOURCE_DIR "/test/fuzz/Inputs"};
   if (const char *more = std::getenv("POSENC_FUZZ_INPUTS"))
     StringRef(more).split(folders, ':');

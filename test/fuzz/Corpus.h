@@ -26,6 +26,9 @@ struct Corpus {
   std::vector<std::string> graphs;
 };
 
+/// Returns the config.json files of examples/configs.
+std::vector<std::string> readConfigs();
+
 /// Returns the corpus, which is created once from Inputs, examples/configs and
 /// the colon-separated folders of POSENC_FUZZ_INPUTS.
 const Corpus &getCorpus();

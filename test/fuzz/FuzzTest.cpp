@@ -15,12 +15,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Corpus.h"
+#include "KnownFaults.h"
 #include "Mutator.h"
 #include "Sandbox.h"
 #include "Targets.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include "gtest/gtest.h"
@@ -66,23 +66,6 @@ std::string quote(llvm::StringRef input) {
   llvm::raw_string_ostream os(text);
   llvm::printEscapedString(input, os);
   return text;
-}
-
-/// Whether Inputs/known-faults.txt names a function of the backtrace.
-bool isKnownFault(llvm::StringRef backtrace) {
-  static const std::unique_ptr<llvm::MemoryBuffer> list = [] {
-    auto file = llvm::MemoryBuffer::getFile(
-        POSENC_SOURCE_DIR "/test/fuzz/Inputs/known-faults.txt");
-    return file ? std::move(*file) : nullptr;
-  }();
-  llvm::StringRef rest = list ? list->getBuffer() : "";
-  while (!rest.empty()) {
-    llvm::StringRef line;
-    std::tie(line, rest) = rest.split('\n');
-    if (!line.empty() && !line.starts_with("#") && backtrace.contains(line))
-      return true;
-  }
-  return false;
 }
 
 void fuzz(llvm::StringRef name, size_t count, const MakeInput &make,

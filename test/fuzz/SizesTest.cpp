@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Dispatch.h"
+#include "Guarded.h"
 #include "Sandbox.h"
 #include "SizePrograms.h"
 
@@ -30,7 +31,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <sys/mman.h>
 
 using namespace posenc::fuzz;
 using Shape = std::vector<int64_t>;
@@ -43,34 +43,6 @@ uint64_t readNumber(const char *name, uint64_t fallback) {
   const char *text = std::getenv(name);
   return text ? std::strtoull(text, nullptr, 10) : fallback;
 }
-
-/// A buffer between two inaccessible pages. It ends at the second one, or
-/// begins right after the first one.
-class Guarded {
-public:
-  Guarded(size_t bytes, bool atEnd) {
-    size_t pages = (bytes + kPage - 1) / kPage;
-    size = (pages + 2) * kPage;
-    base = static_cast<char *>(
-        mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (pages)
-      mprotect(base + kPage, pages * kPage, PROT_READ | PROT_WRITE);
-    data = base + kPage + (atEnd ? pages * kPage - bytes : 0);
-  }
-  Guarded(Guarded &&other) : base(other.base), data(other.data) {
-    size = std::exchange(other.size, 0);
-  }
-  ~Guarded() {
-    if (size)
-      munmap(base, size);
-  }
-  template <typename T> T *as() const { return reinterpret_cast<T *>(data); }
-
-private:
-  static constexpr size_t kPage = 4096;
-  char *base, *data;
-  size_t size;
-};
 
 /// The layout of DLPack's DLTensor.
 struct DlTensor {

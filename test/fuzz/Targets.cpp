@@ -17,9 +17,11 @@
 #include "posenc/Registration/Registration.h"
 #include "posenc/Target/KernelModule.h"
 
+#include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/SmallString.h"
@@ -158,38 +160,148 @@ static Outcome compileModule(ModuleOp module, const TargetSpec &target,
   return {"", Code};
 }
 
+AnonymousFile::AnonymousFile(llvm::StringRef bytes)
+    : file(memfd_create("input", MFD_CLOEXEC)),
+      whole(write(file, bytes.data(), bytes.size()) == ssize_t(bytes.size())) {}
+
+AnonymousFile::~AnonymousFile() { close(file); }
+
+std::string AnonymousFile::getPath() const {
+  return "/proc/self/fd/" + std::to_string(file);
+}
+
+namespace {
+/// Whether errors that are no diagnostics of MLIR were printed to stderr, which
+/// is a file.
+class PrintedErrors {
+public:
+  bool any() const { return lseek(STDERR_FILENO, 0, SEEK_CUR) != begin; }
+
+private:
+  off_t begin = lseek(STDERR_FILENO, 0, SEEK_CUR);
+};
+} // namespace
+
 /// Reads and prints a module. Returns null after a failure; `wrong` is set if
 /// there was no error message.
-OwningOpRef<ModuleOp> Targets::load(llvm::StringRef text, std::string &wrong) {
-  // Reads the text from an anonymous file, as the tools read files.
-  int file = memfd_create("input", MFD_CLOEXEC);
-  bool whole = write(file, text.data(), text.size()) == ssize_t(text.size());
-  std::string path = "/proc/self/fd/" + std::to_string(file);
-  off_t logged = lseek(STDERR_FILENO, 0, SEEK_CUR);
+OwningOpRef<ModuleOp> Targets::load(llvm::StringRef input, std::string &wrong,
+                                    llvm::StringRef name) {
+  PrintedErrors printed;
   ErrorCounter errors(context);
-  OwningOpRef<ModuleOp> module =
-      whole ? loadModule(path, {}, context) : nullptr;
-  close(file);
+  OwningOpRef<ModuleOp> module;
+  if (name.empty()) {
+    // Reads the text from an anonymous file, as the tools read files.
+    AnonymousFile file(input);
+    if (file.isWhole())
+      module = loadModule(file.getPath(), {}, context);
+  } else {
+    module = loadModuleFromText(name, input, {}, context);
+  }
   if (!module) {
-    // Errors that are no MLIR diagnostics are printed to stderr.
-    bool printed = lseek(STDERR_FILENO, 0, SEEK_CUR) != logged;
-    wrong = printed ? "" : errors.check(true, "reading");
+    wrong = printed.any() ? "" : errors.check(true, "reading");
     return nullptr;
   }
   printModule(*module);
   return module;
 }
 
-Outcome Targets::readModule(llvm::StringRef text) {
+Outcome Targets::readModule(llvm::StringRef input, llvm::StringRef name) {
   std::string wrong;
-  OwningOpRef<ModuleOp> module = load(text, wrong);
+  OwningOpRef<ModuleOp> module = load(input, wrong, name);
   return {wrong, module ? Read : Refused};
 }
 
-Outcome Targets::runModule(llvm::StringRef text, uint64_t choice,
-                           OptLevel codeLevel) {
+Outcome Targets::copyAsBytecode(const std::string &text) {
+  ErrorCounter errors(context);
+  ParserConfig config(&context);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, config);
+  if (!module)
+    return {errors.check(true, "parsing"), Refused};
+  std::string bytes;
+  llvm::raw_string_ostream os(bytes);
+  if (failed(writeBytecodeToFile(*module, os)))
+    return {errors.check(true, "writing bytecode"), Refused};
+  OwningOpRef<ModuleOp> copy = parseSourceString<ModuleOp>(bytes, config);
+  if (!copy)
+    return {"bytecode cannot be read again", Refused};
+  auto print = [](ModuleOp module) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    module.print(os, OpPrintingFlags().printGenericOpForm());
+    return text;
+  };
+  return {print(*copy) == print(*module) ? "" : "bytecode changes the module",
+          Read};
+}
+
+std::vector<std::string> Targets::getPipelines() {
+  return {std::begin(pipelines), std::end(pipelines)};
+}
+
+/// Whether a text names passes of this project only. The options of passes, in
+/// braces, may be any.
+static bool namesOwnPasses(StringRef pipeline) {
+  unsigned depth = 0;
+  std::string name;
+  auto isOwn = [&] {
+    StringRef text = StringRef(name).trim();
+    bool own = text.empty() || text.starts_with("posenc-") ||
+               text.starts_with("convert-posenc-") || text == "cse" ||
+               text == "canonicalize" || text == "func.func" ||
+               text == "builtin.module" || text == "any";
+    name.clear();
+    return own;
+  };
+  for (char c : pipeline) {
+    depth += c == '{';
+    depth -= c == '}' && depth;
+    if (depth || c == '}')
+      continue;
+    if (c != ',' && c != '(' && c != ')')
+      name += c;
+    else if (!isOwn())
+      return false;
+  }
+  return isOwn();
+}
+
+Outcome Targets::runPipeline(StringRef pipeline, const std::string &text) {
+  // Passes have options that name files to write.
+  if (!namesOwnPasses(pipeline) || pipeline.contains('/'))
+    return {"", Refused};
+  ErrorCounter errors(context);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+  if (!module)
+    return {errors.check(true, "parsing"), Refused};
+  PassManager manager(&context);
+  std::string messages;
+  llvm::raw_string_ostream os(messages);
+  if (failed(parsePassPipeline(pipeline, manager, os)))
+    return {messages.empty() ? errors.check(true, "parsing the pipeline") : "",
+            Refused};
+  bool bad = failed(manager.run(*module));
+  if (!bad)
+    printModule(*module);
+  return {errors.check(bad, pipeline), bad ? Read : Vectors};
+}
+
+Outcome Targets::readConstants(StringRef text, const std::string &file) {
+  PrintedErrors printed;
+  ErrorCounter errors(context);
+  InputOptions options;
+  options.constants = file;
+  OwningOpRef<ModuleOp> module =
+      loadModuleFromText("module.mlir", text, options, context);
+  if (!module)
+    return {printed.any() ? "" : errors.check(true, "reading"), Refused};
+  printModule(*module);
+  return {"", Read};
+}
+
+Outcome Targets::runModule(llvm::StringRef input, uint64_t choice,
+                           OptLevel codeLevel, llvm::StringRef name) {
   std::string wrong;
-  OwningOpRef<ModuleOp> module = load(text, wrong);
+  OwningOpRef<ModuleOp> module = load(input, wrong, name);
   if (!module)
     return {wrong, Refused};
   ErrorCounter errors(context);

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+# ===- fake-fuzzer.py - stands for posenc-fuzz ------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+#
+# The door `good` has no faults. A search on `bad` reports five inputs, whose texts say what
+# happens when they run alone.
+
+import os
+import sys
+
+door = next((a[len("--door="):] for a in sys.argv if a.startswith("--door=")), None)
+if door is None:
+    sys.exit("error: no door; --door=NAME is one of: good bad")
+flags = dict(a[1:].split("=", 1) for a in sys.argv[1:] if a.startswith("-") and "=" in a)
+paths = [a for a in sys.argv[1:] if not a.startswith("-")]
+if "fork" in flags:
+    print("#100: cov: 7 ft: 8\n#2000: cov: 70 ft: 80 corp: 9")
+    names = ("fine", "wrong", "known", "bounds", "bounds") if door == "bad" else ()
+    for number, name in enumerate(names):
+        with open(f"{flags['artifact_prefix']}crash-{number}", "w") as file:
+            file.write(name)
+elif paths and os.path.isfile(paths[0]):
+    with open(paths[0]) as file:
+        what = file.read()
+    if what == "wrong":
+        print("posenc-fuzz: wrong: reading fails without an error")
+    elif what == "known":
+        print("    #3 0x1 in mlir::tensor::FromElementsOp::parse(mlir::OpAsmParser&) /lib.so")
+    elif what == "bounds":
+        print("==1==ERROR: AddressSanitizer: heap-buffer-overflow on address")
+        print("    #0 0x1 in memcpy /lib.so\n    #1 0x2 in mlir::posenc::readIt(int) /a.cpp:3")
+    sys.exit(77 if what in ("wrong", "known", "bounds") else 0)
