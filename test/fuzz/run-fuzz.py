@@ -165,7 +165,7 @@ class Door:
         # Small and large ones alike.
         count = min(max(self.arguments.most_files - len(os.listdir(folder)), 0), len(paths))
         for number in range(count):
-            shutil.copy(paths[number * len(paths) // count], folder)
+            shutil.copy(paths[-1 - number * len(paths) // count], folder)
 
 
 def name_fault(output):
