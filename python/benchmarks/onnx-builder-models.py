@@ -20,7 +20,8 @@ Runtime's MatMulNBitsQuantizer.
 A cell of the table has three numbers, each the largest difference of the first result,
 relative to the largest number in it: from ONNX Runtime, from f64, and of ONNX Runtime from
 f64, or only the second if ONNX Runtime does not run the file, as norms of queries in f16.
-ONNX Runtime's MatMulNBits computes in f32 (accuracy level 1). Caches of a sliding
+MatMulNBits computes in f32 (accuracy level 1), also in ONNX Runtime: the default of the
+builder, level 4, rounds activations to 8 bits. Caches of a sliding
 window are not built, since they are not supported. The exit status is 1 if a result is
 wrong, or if a model is refused that is not known to be.
 """
@@ -144,7 +145,7 @@ def build(name, precision, folder, extra):
     with contextlib.redirect_stdout(io.StringIO()):
         options = builder.parse_extra_options(
             "", str(source), str(target), precision, provider, str(folder / "cache"),
-            [*extra, "hf_token=false", "windowed_kv_cache=false"])
+            ["accuracy_level=1", *extra, "hf_token=false", "windowed_kv_cache=false"])
         config = options["hf_details"]["hf_config"]
         if "sliding_attention" in (config.rope_parameters or {}):
             # The builder reads the names that transformers 4 had.

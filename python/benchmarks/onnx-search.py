@@ -125,9 +125,11 @@ def check(graph, nodes, compiler, folder, fault=None):
     results = compile_and_run(model, arrays, compiler, folder)
     if isinstance(results, str):
         return results
+    read = {name: [arrays[one] for one in node.input if arrays.get(one) is not None]
+            for node in model.graph.node for name in node.output}
     for name, got in results.items():
         expected = arrays[name]
-        if got.dtype != expected.dtype or not agrees(got, expected):
+        if got.dtype != expected.dtype or not agrees(got, expected, read[name]):
             raise Wrong(f"{name}: got {got.dtype} {got.shape} {got.ravel()[:8]}, expected "
                         f"{expected.dtype} {expected.shape} {expected.ravel()[:8]}")
     return None

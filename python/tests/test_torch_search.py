@@ -48,6 +48,7 @@ def fixture_in_process(search, monkeypatch):
 
 @pytest.mark.usefixtures("in_process")
 def test_nothing_is_wrong(search, capfd):
+    # The import of Inductor takes most of the time of these tests, 15 s.
     assert run(search, "--count=3", "--length=4") == 0
     assert "3 right" in capfd.readouterr().out
 

@@ -148,17 +148,25 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
     return node.emitError()
            << "the number of elements of the new shape differs";
   // All sizes of a tensor with one element are 1.
+  auto getOnes = [&](size_t rank) { return SmallVector<Size>(rank, Size(1)); };
+  if (groups.empty())
+    (void)requireEqual(node, before, after);
   if (shape.empty())
     value =
         castTo(node, value,
-               node.graph.getType(SmallVector<Size>(tensor.getRank(), Size(1)),
-                                  tensor.element));
+               node.graph.getType(getOnes(tensor.getRank()), tensor.element));
   if (collapsed.size() != static_cast<size_t>(sourceType.getRank()))
     value = tensor::CollapseShapeOp::create(node, middle, value, collapsed);
   value = castTo(node, value, needed);
-  if (expanded.size() != shape.size())
+  if (groups.empty() && !shape.empty()) {
+    SmallVector<Size> ones = getOnes(shape.size());
+    value = tensor::ExpandShapeOp::create(
+        node, node.graph.getType(ones, tensor.element), value, expanded,
+        node.getMixed(ones));
+  } else if (expanded.size() != shape.size()) {
     value = tensor::ExpandShapeOp::create(node, type, value, expanded,
                                           node.getMixed(shape));
+  }
   result.value = castTo(node, value, type);
   return result;
 }

@@ -676,6 +676,16 @@ for equation, message in [("ij,jk->ik", "about 2 operands, and there are 1"),
                           ("...i->i", "the result needs '...'")]:
     refuse("einsum-refused", [node("Einsum", ["x"], ["y0"], equation=equation)],
            {"x": floats(2, 3)}, [], message)
+# A tensor with one element becomes one of dynamic sizes, which must be 1, and back.
+shapes = [node("ReduceProd", ["x"], ["p"], keepdims=0), node("Shape", ["x"], ["s"]),
+          node("Add", ["s", "less"], ["t"]), node("Reshape", ["p", "t"], ["y0"])]
+minus, none = ints("less", -2), constant("none", np.zeros(0, np.int64))
+check("one", shapes, {"x": floats(3) * 0 + 2}, [minus], [np.full(1, 8, np.float32)],
+      dims={"x": ["n"]})
+refuse("not-one", shapes, {"x": floats(4)}, [minus], "is 4, expected 3",
+       dims={"x": ["n"]})
+refuse("not-scalar", [node("Reshape", ["x", "none"], ["y0"])], {"x": floats(2)}, [none],
+       "is 2, expected 1", dims={"x": ["n"]})
 # One row whose sum starts with one element.
 row, matrix, start = floats(1, 2), floats(2, 3), floats(1, 1)
 check("row", [node("Gemm", ["row", "matrix", "start"], ["y0"])],
