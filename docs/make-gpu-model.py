@@ -58,6 +58,24 @@ ATTENTION = [
     (16384, True, 655, 559),
 ]
 
+# Decode of an H200 with 8 key heads of 128 channels in bf16: sequences, keys, and the
+# TB/s of cuDNN, which were measured, or None.
+DECODE = [
+    (1, 2048, None),
+    (1, 8192, None),
+    (1, 32768, 3.3),
+    (16, 8192, 4.3),
+    (64, 2048, 4.2),
+    (64, 8192, 4.4),
+]
+MULTIPROCESSORS, WARPS, KEY_HEADS, KEY_BYTES = 132, 4, 8, 512
+# Bytes per microsecond of the GPU and of a multiprocessor, and of a warp that has two
+# tiles of 32 keys under way for a round trip at 1,755 MHz; microseconds until a block has
+# its first tile, and of a merge in a kernel of its own.
+GPU_RATE, MULTIPROCESSOR_RATE = 4.5e6, 1e5
+WARP_RATE = 2 * 32 * KEY_BYTES / (TRIP_CYCLES / 1755)
+START_TIME, MERGE_TIME = 4, 3
+
 
 def get_cycles(keys, is_causal, trips):
     """Returns the cycles of a block; the mean of all blocks if it is causal."""
@@ -85,7 +103,44 @@ def make_attention():
     return lines
 
 
-TABLES = {"trips": make_trips, "attention": make_attention}
+def get_block_time(sequences, keys):
+    """Returns the blocks with work, and the microseconds: each block adds 2,048 keys, and
+    starts after the one before has ended."""
+    pieces = -(-keys // 2048)
+    blocks = sequences * KEY_HEADS * pieces
+    busy = min(blocks, MULTIPROCESSORS)
+    rate = min(MULTIPROCESSOR_RATE, GPU_RATE / busy)
+    time = START_TIME + min(keys, 2048) * KEY_BYTES / rate
+    return blocks, -(-blocks // MULTIPROCESSORS) * time + (MERGE_TIME if pieces > 1 else 0)
+
+
+def get_warp_time(sequences, keys):
+    """The same of warps that add 256 keys each, one after the other without a pause."""
+    pieces = sequences * KEY_HEADS * -(-keys // 256)
+    workers = MULTIPROCESSORS * WARPS
+    counts = [pieces // workers + (i < pieces % workers) for i in range(workers)]
+    own = counts[::MULTIPROCESSORS]
+    rate = min(MULTIPROCESSOR_RATE, sum(count > 0 for count in own) * WARP_RATE)
+    bytes_of_piece = 256 * KEY_BYTES
+    time = max(pieces * bytes_of_piece / GPU_RATE, sum(own) * bytes_of_piece / rate,
+               max(own) * bytes_of_piece / WARP_RATE)
+    return min(pieces, MULTIPROCESSORS), START_TIME + time + MERGE_TIME
+
+
+def make_decode():
+    lines = ["| sequences | keys | MB | blocks before | µs | TB/s | blocks | µs | TB/s "
+             "| cuDNN, TB/s |",
+             "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"]
+    for sequences, keys, peer in DECODE:
+        size = sequences * KEY_HEADS * keys * KEY_BYTES
+        cells = [f"{sequences} | {keys:,} | {size / 1e6:,.0f}"]
+        for blocks, time in [get_block_time(sequences, keys), get_warp_time(sequences, keys)]:
+            cells.append(f"{blocks:,} | {time:.0f} | {size / time / 1e6:.1f}")
+        lines.append(f"| {' | '.join(cells)} | {peer or '-'} |")
+    return lines
+
+
+TABLES = {"trips": make_trips, "attention": make_attention, "decode": make_decode}
 
 
 def compare_trips(path):

@@ -43,7 +43,7 @@ int64_t GpuAttentionTiles::getPitch(int64_t dim, int64_t elementBytes) {
 }
 
 int64_t GpuAttentionTiles::getQueryBytes(const GpuAttentionSizes &sizes) const {
-  return getRows() * getPitch(sizes.keyDim, sizes.elementBytes);
+  return keyParts * getRows() * getPitch(sizes.keyDim, sizes.elementBytes);
 }
 
 /// Returns the bytes of a row in all columns of 128 bytes.
@@ -64,28 +64,9 @@ int64_t GpuAttentionTiles::getValueBytes(const GpuAttentionSizes &sizes) const {
          getPitch(valueParts * getValueChannels(sizes), sizes.elementBytes);
 }
 
-GpuAttentionTiles GpuAttentionTiles::getMerged() const {
-  GpuAttentionTiles merged = *this;
-  merged.valueParts = valueParts * keyParts;
-  merged.keyParts = 1;
-  return merged;
-}
-
-int64_t GpuAttentionTiles::getStateBytes(const GpuAttentionSizes &sizes) const {
-  if (keyParts == 1)
-    return 0;
-  // A row has its accumulators, and a thread its maximum and its sum.
-  GpuAttentionTiles merged = getMerged();
-  int64_t channels = merged.getValueChannels(sizes) * merged.valueParts;
-  int64_t numbers =
-      getRowsPerWarp() * channels + 2 * kWarp * getRowsPerWarp() / 8;
-  return warps * numbers * std::max<int64_t>(sizes.elementBytes, 4);
-}
-
 int64_t GpuAttentionTiles::getTileBytes(const GpuAttentionSizes &sizes) const {
-  int64_t tiles = getQueryBytes(sizes) +
-                  getNumStages() * (getKeyBytes(sizes) + getValueBytes(sizes));
-  return std::max(tiles, getStateBytes(sizes));
+  return getQueryBytes(sizes) +
+         getNumStages() * (getKeyBytes(sizes) + getValueBytes(sizes));
 }
 
 int64_t
@@ -177,10 +158,14 @@ std::optional<GpuAttentionTiles>
 mlir::posenc::chooseDecodeTiles(const GpuAttentionSizes &sizes, int64_t rows) {
   // Each warp has two tiles of its own, so that no barrier of the block ends a
   // tile, and the reads of a multiprocessor are many.
-  static constexpr GpuAttentionTiles kTensorCores[] = {
-      {4, 1, 1, 32, 2, 4}, {4, 1, 1, 16, 2, 4}, {2, 1, 1, 16, 2, 2}};
-  static constexpr GpuAttentionTiles kThreads[] = {
-      {4, 1, 1, 16, 2, 4}, {4, 1, 1, 8, 2, 4}, {2, 1, 1, 8, 2, 2}};
+  static constexpr GpuAttentionTiles kTensorCores[] = {{4, 1, 1, 32, 2, 4},
+                                                       {4, 1, 1, 16, 2, 4},
+                                                       {2, 1, 1, 16, 2, 2},
+                                                       {1, 1, 1, 16, 2, 1}};
+  static constexpr GpuAttentionTiles kThreads[] = {{4, 1, 1, 16, 2, 4},
+                                                   {4, 1, 1, 8, 2, 4},
+                                                   {2, 1, 1, 8, 2, 2},
+                                                   {1, 1, 1, 8, 2, 1}};
   llvm::ArrayRef<GpuAttentionTiles> all(kThreads);
   if (sizes.elementBytes == 2)
     all = kTensorCores;
@@ -195,6 +180,13 @@ mlir::posenc::chooseRingTiles(const GpuAttentionSizes &sizes, int64_t rows) {
   if (sizes.elementBytes != 2)
     return std::nullopt;
   return chooseFitting(kTensorCores, sizes, rows, kSharedBytes90);
+}
+
+int64_t mlir::posenc::getKeysPerPiece(const GpuAttentionSizes &sizes) {
+  constexpr int64_t kRows = GpuAttentionTiles::kRowTile;
+  return chooseDecodeTiles(sizes, kRows) || chooseRingTiles(sizes, kRows)
+             ? kKeysPerPiece
+             : kKeysPerWidePiece;
 }
 
 int64_t WarpgroupTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {

@@ -28,9 +28,10 @@
 // LAUNCH: gpu.launch_func @kernels::@causal_attention_narrow blocks
 // LAUNCH-NOT: gpu.launch_func
 // LAUNCH-LABEL: func.func @few
-// LAUNCH: gpu.launch_func @kernels::@few_attention_decode_sm_90a blocks in (%{{.*}}, %c1, %c1) threads in (%c128, %c1, %c1) dynamic_shared_memory_size %c136512_i32
-// LAUNCH: gpu.launch_func @kernels::@few_attention_decode blocks
-// LAUNCH: gpu.launch_func @kernels::@few_attention_decode_narrow blocks
+// LAUNCH: gpu.launch_func @kernels::@few_attention_decode_sm_90a_0 blocks in (%{{.*}}, %c1, %c1) threads in (%c128, %c1, %c1) dynamic_shared_memory_size %c149568_i32
+// LAUNCH: gpu.launch_func @kernels::@few_attention_decode_0 blocks
+// LAUNCH: gpu.launch_func @kernels::@few_attention_decode_narrow_0 blocks
+// LAUNCH: gpu.launch_func @kernels::@few_merge_pieces blocks
 // LAUNCH-NOT: gpu.launch_func
 // LAUNCH-LABEL: func.func @pages
 // LAUNCH-NOT: posenc.online_attention
@@ -92,20 +93,26 @@ func.func @causal(%q: memref<?x?x4x64xbf16>, %k: memref<?x?x2x64xbf16>, %v: memr
   return
 }
 
-// Two tiles of keys and values, of two columns each, are copied before the queries are
-// loaded. After the tile has been read by all lanes, the first lane copies the next one.
-// Of 8 rows, 4 stand for queries, so a lane has one row's maximum.
-// RING-LABEL: gpu.func @few_attention_decode_sm_90a(
+// A warp finds its pieces by the sum of those of 32 tasks. Two tiles of keys and values, of
+// two columns each, are copied before the queries are loaded. After the tile has been read by
+// all lanes, the first lane copies the next one, that of the next piece after the last one.
+// Of 8 rows, 4 stand for queries, so a lane has one row's maximum. No warp waits for others.
+// RING-LABEL: gpu.func @few_attention_decode_sm_90a_0(
 // RING-COUNT-2: mbarrier.init.shared.b64
 // RING: fence.mbarrier_init.release.cluster
 // RING: nvvm.bar.warp.sync
+// RING-NOT: gpu.barrier
+// RING-COUNT-5: nvvm.shfl.sync bfly
+// RING-COUNT-5: nvvm.shfl.sync idx
+// RING: nvvm.vote.sync ballot
 // RING: mbarrier.arrive.expect_tx.shared.b64 _, [$0], $1
 // RING-COUNT-4: cp.async.bulk.tensor.4d
 // RING: mbarrier.arrive.expect_tx
 // RING-COUNT-4: cp.async.bulk.tensor.4d
 // RING-NOT: cp.async
-// RING: gpu.barrier
+// RING: nvvm.bar.warp.sync
 // RING-COUNT-8: nvvm.ldmatrix
+// RING: scf.for {{.*}} iter_args
 // RING: scf.for {{.*}} iter_args
 // RING-NOT: nvvm.ldmatrix
 // RING: mbarrier.try_wait.parity
@@ -119,8 +126,8 @@ func.func @causal(%q: memref<?x?x4x64xbf16>, %k: memref<?x?x2x64xbf16>, %v: memr
 // RING: mbarrier.arrive.expect_tx
 // RING-COUNT-4: cp.async.bulk.tensor.4d
 // RING: scf.yield
-// RING: gpu.barrier
-// RING-LABEL: gpu.func @few_attention_decode(
+// RING-NOT: gpu.barrier
+// RING-LABEL: gpu.func @few_attention_decode_0(
 func.func @few(%q: memref<?x1x8x128xbf16>, %k: memref<?x2x1024x128xbf16>, %v: memref<?x2x1024x128xbf16>, %o: memref<?x1x8x128xbf16>) {
   posenc.attention key_layout = head_major
     ins(%q, %k, %v : memref<?x1x8x128xbf16>, memref<?x2x1024x128xbf16>, memref<?x2x1024x128xbf16>)

@@ -40,8 +40,8 @@ struct GpuAttentionTiles {
   int64_t rowTiles = 1;
   /// Keys of a tile, and the tiles of a warp's keys that shared memory holds.
   int64_t keys = 32, stages = 2;
-  /// Warps that have the same rows; each of these has a part of the tiles of
-  /// keys.
+  /// Warps that have rows of queries and tiles of keys of their own, so that
+  /// they do not wait for each other.
   int64_t keyParts = 1;
   /// Whether tiles of keys and values are those of bulk copies (TMA): columns
   /// of 64 channels with swizzled rows of 128 bytes, instead of padded rows.
@@ -56,6 +56,7 @@ struct GpuAttentionTiles {
                            kBarrierBytes = 8;
   int64_t getThreads() const { return kWarp * warps; }
   int64_t getRowsPerWarp() const { return kRowTile * rowTiles; }
+  /// Rows of the warps that share tiles of keys.
   int64_t getRows() const {
     return getRowsPerWarp() * warps / (valueParts * keyParts);
   }
@@ -67,19 +68,14 @@ struct GpuAttentionTiles {
   /// Bytes from one row in shared memory to the next: an odd number of units of
   /// 16 bytes, so that eight rows are in different banks.
   static int64_t getPitch(int64_t dim, int64_t elementBytes);
-  /// Returns the tiles of the code that follows the loop over keys, in which
-  /// the warps that shared rows have parts of the value's channels.
-  GpuAttentionTiles getMerged() const;
-  /// Bytes of the queries, of a tile of keys, of a tile of values, of the
-  /// states of warps that share rows, and of all.
+  /// Bytes of the queries of all warps, of a tile of keys, of a tile of values,
+  /// and of all.
   int64_t getQueryBytes(const GpuAttentionSizes &sizes) const;
   int64_t getKeyBytes(const GpuAttentionSizes &sizes) const;
   int64_t getValueBytes(const GpuAttentionSizes &sizes) const;
-  int64_t getStateBytes(const GpuAttentionSizes &sizes) const;
   int64_t getSharedBytes(const GpuAttentionSizes &sizes) const;
-  /// Bytes of tiles, queries and states, and those in which the warps of
-  /// swizzled tiles put accumulators while a tile has infinite values or NaN.
-  /// Barriers follow.
+  /// Bytes of tiles and queries, and those in which the warps of swizzled tiles
+  /// put accumulators while a tile has infinite values or NaN. Barriers follow.
   int64_t getTileBytes(const GpuAttentionSizes &sizes) const;
   int64_t getSpecialBytes(const GpuAttentionSizes &sizes) const;
 };
@@ -93,9 +89,19 @@ std::optional<GpuAttentionTiles>
 chooseAttentionTiles(const GpuAttentionSizes &sizes,
                      bool hasSmallSharedMemory = false);
 
-/// The most queries of a sequence for which kernels cut the keys into pieces,
-/// and the keys of a piece. A result does not depend on who computes a piece.
-inline constexpr int64_t kMaxDecodedQueries = 16, kKeysPerPiece = 2048;
+/// The most queries of a sequence for which kernels cut the keys into pieces.
+inline constexpr int64_t kMaxDecodedQueries = 16;
+
+/// Keys of a piece, which one warp adds, those of a piece of heads that are too
+/// wide for the kernels of few queries, which a block adds, and those of a
+/// group of pieces, whose results are added in their order before those of
+/// groups. All start at multiples from key 0 on. A result does not depend on
+/// who computes a piece.
+inline constexpr int64_t kKeysPerPiece = 256, kKeysPerWidePiece = 2048,
+                         kKeysPerGroup = 2048;
+
+/// Returns the keys of a piece of few queries.
+int64_t getKeysPerPiece(const GpuAttentionSizes &sizes);
 
 /// Returns the most queries of a sequence for which kernels cut the keys into
 /// pieces if the sequences of a call differ in their numbers of queries, where

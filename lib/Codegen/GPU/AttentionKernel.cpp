@@ -445,6 +445,20 @@ AttentionKernel::TileRange AttentionKernel::getTileRange() {
           createIndex(b, b.getLoc(), tiles.keys), b.i32(0), b.i32(1)};
 }
 
+/// Starts the copies of the tile at `key`, if that precedes `end`.
+void AttentionKernel::loadTileAt(Value key, Value end, Value stage) {
+  scf::ForOp loop = nest.keys;
+  b.emitIf(b.compare(arith::CmpIPredicate::slt, key, end), [&] {
+    reader.withScope([&] {
+      takeLoads();
+      reader.getScalars().map(loop.getInductionVar(), key);
+      reader.cloneScalars(*loop.getBody());
+      loadTile(stage);
+    });
+  });
+  b.commitCopies();
+}
+
 AttentionKernel::State AttentionKernel::emitTiles(State state) {
   if (hasBounds())
     return emitSeenTiles(state);
@@ -456,21 +470,13 @@ AttentionKernel::State AttentionKernel::emitTiles(State state) {
     reader.getScalars().map(loop.getInductionVar(), key);
     reader.cloneScalars(*loop.getBody());
   };
-  // Loads the tile at `key`, if there is one.
   auto loadNext = [&](Value key, Value stage) {
-    Value exists = b.compare(arith::CmpIPredicate::slt, key, end);
-    b.emitIf(exists, [&] {
-      reader.withScope([&] {
-        takeTile(key);
-        loadTile(stage);
-      });
-    });
-    b.commitCopies();
+    loadTileAt(key, range.endOfLoads ? range.endOfLoads : end, stage);
   };
   SmallVector<Value> carried = pack(state);
   size_t numParts = carried.size();
   carried.push_back(range.firstStage);
-  if (isDouble)
+  if (isDouble && !range.isLoaded)
     loadNext(range.begin, range.firstStage);
   SmallVector<Value> results = b.emitLoop(
       range.begin, end, step, carried,
@@ -498,6 +504,7 @@ AttentionKernel::State AttentionKernel::emitTiles(State state) {
         all.push_back(next);
         return all;
       });
+  endTiles(results[numParts]);
   return unpack(ValueRange(results).take_front(numParts));
 }
 
@@ -594,18 +601,15 @@ Value AttentionKernel::getNumBlocks() {
 
 void AttentionKernel::emitGrid() {
   if (!walksPieces()) {
-    ifWorking([&] {
-      startBlock();
-      emitBlock();
-    });
+    ifWorking([&] { emitBlock(); });
     return;
   }
-  startBlock();
-  walkTiles(progress, [&](ValueRange carried) {
-    progress = llvm::to_vector(carried);
+  tilesOfGrid = kernel.addIndex(host, numTiles);
+  walkTiles({}, [&](ValueRange) -> SmallVector<Value> {
     emitBlock();
-    endTile();
-    return progress;
+    // The next queries replace those that other warps read.
+    b.barrier();
+    return {};
   });
 }
 
@@ -618,8 +622,6 @@ void AttentionKernel::emitBlock() {
 
 void AttentionKernel::emit() {
   captureOperands();
-  if (walksPieces())
-    tilesOfGrid = kernel.addIndex(host, numTiles);
   thread = b.toI32(gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   copier = thread;
   numCopiers = tiles.getThreads();

@@ -42,19 +42,14 @@ protected:
   /// Emits the code of a block: by default, that of the tile of queries with
   /// its number.
   virtual void emitGrid();
-  /// Emits what a block does once, before its tiles of queries.
-  virtual void startBlock() {}
   /// Emits what the block does, after its indices and scalars are known.
-  virtual void emitBlock();
-  /// Emits what a block with several tiles of queries does after each: waits
-  /// until all threads have read shared memory.
-  virtual void endTile() { b.barrier(); }
+  void emitBlock();
   /// Whether tiles of queries have pieces of the keys, of which the grid has as
   /// many as memory has keys.
   bool hasPieces();
   /// Whether the launch has as many blocks as the GPU holds at once, and these
   /// share the pieces with keys.
-  virtual bool walksPieces() { return hasPieces(); }
+  bool walksPieces() { return hasPieces(); }
   int64_t getBlocksPerMultiprocessor() const;
   /// Returns the number of blocks, an index of the host.
   virtual Value getNumBlocks();
@@ -65,6 +60,8 @@ protected:
   virtual void syncRows() { b.barrier(); }
   /// Whether the results of warps that share rows replace the queries, too.
   virtual bool stagesParts() const { return false; }
+  /// Whether queries are read again after results are stored.
+  virtual bool keepsQueries() { return false; }
   /// Waits for the threads that copy and read the same tiles of keys.
   virtual void syncTiles() { b.barrier(); }
   /// The tiles of keys that a warp reads: indices, and i32 numbers of the first
@@ -72,8 +69,17 @@ protected:
   struct TileRange {
     Value begin, end, step;
     Value firstStage, sumOfStages;
+    /// The end of the keys that are loaded ahead; null if it is `end`.
+    Value endOfLoads = nullptr;
+    /// Whether the first tile, if there is one, is being loaded already.
+    bool isLoaded = false;
   };
   virtual TileRange getTileRange();
+  /// Takes the scalars of tiles that are loaded ahead, if these are not those
+  /// of the code at the insertion point.
+  virtual void takeLoads() {}
+  /// Emits what follows the last tile: `stage` is that of the next one.
+  virtual void endTiles(Value stage) {}
 
   /// The state of a warp's rows. `sums` are those of the thread's own columns.
   struct State {
@@ -109,6 +115,7 @@ protected:
   void loadQueries(Value first, int64_t step, Value firstRow, int64_t count);
   void loadRows(Value tensor, Value offset, int64_t pitch, int64_t channels);
   void loadTile(Value stage);
+  void loadTileAt(Value key, Value end, Value stage);
   State createState();
   Value getInit(int64_t part, const Row &row);
   Value scaleInit(Value maximum);
@@ -313,8 +320,6 @@ protected:
   /// Whether `where` is known to be true in the tile of keys that the code is
   /// for, an i1; null if the code evaluates it.
   Value isFullTile;
-  /// Values that a block carries from tile to tile of queries.
-  SmallVector<Value> progress;
 };
 
 } // namespace mlir::posenc

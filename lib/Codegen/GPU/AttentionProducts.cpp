@@ -163,7 +163,7 @@ SmallVector<Value> AttentionKernel::multiplyKeysByThreads(const Tile &tile) {
   int64_t lanes = kUnitBytes / sizes.elementBytes, columns = getNumColumns();
   SmallVector<Value> zeros(getNumRows() * columns, b.real(sum, 0.0));
   int64_t bytes = llvm::alignTo(sizes.keyDim, kFragment) * sizes.elementBytes;
-  Value query = b.mul(b.add(warpRow, laneRow), keyPitch);
+  Value query = getQuery(b.add(warpRow, laneRow), b.i32(0)).base;
   Value key = b.add(tile.keys, b.mul(b.mul(laneColumn, 2), keyPitch));
   return b.emitLoop(
       b.i32(0), b.i32(bytes), b.i32(kUnitBytes), zeros,

@@ -207,7 +207,7 @@ void AttentionKernel::storeResults(const State &state) {
     linalg::GenericOp compute = output.compute;
     bool hasChannels = compute.getNumLoops() == 3;
     bool isStaged =
-        isWide && (tiles.valueParts == 1 || stagesParts()) &&
+        isWide && !keepsQueries() && (tiles.valueParts == 1 || stagesParts()) &&
         getElementTypeOrSelf(output.getDestination().getType()) == element &&
         sizes.valueDim <= sizes.keyDim &&
         sizes.valueDim % (16 / sizes.elementBytes) == 0;

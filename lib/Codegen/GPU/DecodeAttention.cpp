@@ -9,17 +9,14 @@
 #include "DecodeAttention.h"
 
 #include "GpuAttention.h"
+#include "WarpgroupBuilder.h"
 
 #include "posenc/IR/CreateIndex.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
-
-/// Elements of a fragment in a thread.
-static constexpr int64_t kFragmentLanes = 4;
 
 std::optional<GpuAttentionTiles>
 mlir::posenc::getDecodeTiles(const AttentionNestParts &nest) {
@@ -37,145 +34,276 @@ mlir::posenc::getDecodeTiles(const AttentionNestParts &nest) {
 
 void DecodeAttention::syncTiles() { NVVM::SyncWarpOp::create(b, b.i32(-1)); }
 
-/// Returns the warp's tiles. The first tile of all is at a multiple of a tile.
+SharedAddress DecodeAttention::getQuery(Value row, Value channel) {
+  SharedAddress address = AttentionKernel::getQuery(row, channel);
+  address.base = b.add(address.base, b.mul(warp, getQueryBytes()));
+  return address;
+}
+
+/// Returns the tiles of a piece. Those of all pieces of a run, one after the
+/// other, take the warp's stages in turn.
 AttentionKernel::TileRange DecodeAttention::getTileRange() {
   TileRange range = AttentionKernel::getTileRange();
-  int64_t keys = tiles.keys, parts = tiles.keyParts;
-  Value part = b.createOrFold<arith::RemUIOp>(
-      b.createOrFold<arith::DivUIOp>(range.begin,
-                                     createIndex(b, b.getLoc(), keys)),
-      createIndex(b, b.getLoc(), parts));
-  Value ahead = b.rem(b.add(b.sub(warp, b.toI32(part)), parts), parts);
-  range.begin = b.add(range.begin, b.toIndex(b.mul(ahead, keys)));
-  range.step = createIndex(b, b.getLoc(), keys * parts);
-  range.firstStage = b.mul(warp, tiles.stages);
-  range.sumOfStages = b.add(b.mul(range.firstStage, 2), 1);
+  Value first = b.mul(warp, tiles.stages);
+  range.firstStage = progress.empty() ? first : progress.front();
+  range.sumOfStages = b.add(b.mul(first, 2), 1);
+  range.endOfLoads = endOfRun;
+  range.isLoaded = endOfRun != nullptr;
   return range;
 }
 
+void DecodeAttention::takeLoads() {
+  if (endOfRun)
+    reader.getScalars() = scalarsOfRun;
+}
+
+void DecodeAttention::endTiles(Value stage) {
+  if (!progress.empty())
+    progress.front() = stage;
+}
+
 //===----------------------------------------------------------------------===//
-// States of warps
+// Pieces of warps
 //===----------------------------------------------------------------------===//
 
-/// Emits the state of no keys.
-AttentionKernel::State DecodeAttention::createNeutralState() {
-  State state;
-  ThreadSoftmax softmax = getSoftmax();
-  SoftmaxState empty = emitEmptyState(softmax);
-  state.accumulators.assign(getNumAccumulators(), b.real(sum, 0.0));
-  state.maxima.assign(getNumRows(), empty.max);
-  state.sums.assign(getNumRows(), empty.sum);
-  return state;
+/// Maps the loops over sequences, heads and tiles of queries, and clones the
+/// scalars that do not depend on the piece.
+void DecodeAttention::takeTask(Value number, Value head) {
+  scf::ForallOp loops = nest.loops;
+  Value tilesOfQueries = b.toI32(gridSizes[kQueryTile]);
+  Value sequence = b.createOrFold<arith::DivUIOp>(number, tilesOfQueries),
+        tile = b.createOrFold<arith::RemUIOp>(number, tilesOfQueries);
+  reader.getScalars().map(
+      ArrayRef(loops.getInductionVars()).take_front(kPiece),
+      ValueRange{b.toIndex(sequence), b.toIndex(head), b.toIndex(tile)});
+  reader.cloneInvariantScalars(cast<LoopLikeOpInterface>(*loops));
 }
 
-/// Fragments of a warp's state: those of the channels of all parts.
-int64_t DecodeAttention::getNumFragments() const {
-  GpuAttentionTiles merged = tiles.getMerged();
-  return tiles.rowTiles * merged.valueParts * merged.getValueChannels(sizes) /
-         8;
+/// Clones the scalars of a piece, an index, of the task.
+void DecodeAttention::takePiece(Value piece) {
+  scf::ForallOp loops = nest.loops;
+  reader.getScalars().map(loops.getInductionVars()[kPiece], piece);
+  reader.cloneScalars(*loops.getBody());
 }
 
-/// Returns where the lane's part of a fragment of a warp is.
-SharedAddress DecodeAttention::getFragment(int64_t warp, Value number) {
-  int64_t bytes = kFragmentLanes * sum.getWidth() / 8;
-  int64_t fragmentBytes = GpuAttentionTiles::kWarp * bytes;
-  SharedAddress first{b.add(b.mul(number, fragmentBytes), b.mul(lane, bytes))};
-  return first.plus(warp * getNumFragments() * fragmentBytes);
+/// Emits the pieces of each head of a task that have work: none without
+/// queries, otherwise piece 0, with the sums of no keys or of a sink, and those
+/// with keys that a query sees by its position.
+DecodeAttention::Pieces DecodeAttention::findPieces(Value number) {
+  Value none = b.i32(0), one = b.i32(1);
+  Pieces pieces{one, one};
+  reader.withScope([&] {
+    takeTask(number, none);
+    if (std::optional<Value> queries = getNumQueries(nest.outputs.front()))
+      pieces.count = b.select(b.compare(arith::CmpIPredicate::sgt, *queries,
+                                        createIndex(b, b.getLoc(), 0)),
+                              one, none);
+    if (!hasPieces())
+      return;
+    // Pieces bound the keys of the first and of the last one only on one side.
+    scf::ForOp keys = nest.keys;
+    Value begin, end;
+    reader.withScope([&] {
+      takePiece(createIndex(b, b.getLoc(), 0));
+      begin = b.toI32(reader.get(keys.getLowerBound()));
+    });
+    reader.withScope([&] {
+      takePiece(b.add(gridSizes[kPiece], -1));
+      end = b.toI32(reader.get(keys.getUpperBound()));
+    });
+    pieces.second = arith::MaxUIOp::create(b, b.div(begin, kKeysPerPiece), one);
+    Value last = b.div(b.add(end, kKeysPerPiece - 1), kKeysPerPiece);
+    last =
+        b.select(b.compare(arith::CmpIPredicate::slt, begin, end), last, none);
+    last = arith::MaxUIOp::create(b, last, pieces.second);
+    Value count = b.add(b.sub(last, pieces.second), 1);
+    pieces.count = b.mul(pieces.count, count);
+  });
+  return pieces;
 }
 
-/// Returns where the lane's maxima and sums of a warp are.
-SharedAddress DecodeAttention::getSums(Value warp) {
-  int64_t bytes = sum.getWidth() / 8, lanes = GpuAttentionTiles::kWarp;
-  SharedAddress first{
-      b.add(b.mul(warp, 2 * getNumRows() * lanes * bytes), b.mul(lane, bytes))};
-  return first.plus(tiles.warps * getNumFragments() * lanes * kFragmentLanes *
-                    bytes);
+/// The same of a lane's task, of which there may be none.
+DecodeAttention::Pieces DecodeAttention::findOwnPieces(Value first) {
+  Value number = b.add(first, lane);
+  Type i32 = b.getI32Type();
+  SmallVector<Value> found = b.emitIf(
+      b.compare(arith::CmpIPredicate::ult, number, numTasks), {i32, i32},
+      [&]() -> SmallVector<Value> {
+        Pieces pieces = findPieces(number);
+        return {pieces.count, pieces.second};
+      },
+      [&]() -> SmallVector<Value> { return {b.i32(0), b.i32(1)}; });
+  return {found[0], found[1]};
 }
 
-/// Stores the warp's state in place of the tiles of all warps.
-void DecodeAttention::storeState(const State &state) {
-  int64_t bytes = sum.getWidth() / 8,
-          rowBytes = GpuAttentionTiles::kWarp * bytes;
-  int64_t own = getNumChannels() / 2,
-          padded = getNumFragments() / tiles.rowTiles;
-  SmallVector<Value> zeros(kFragmentLanes, b.real(sum, 0.0));
-  b.barrier();
-  for (int64_t i = 0; i < tiles.rowTiles; ++i)
-    for (int64_t f = 0; f < padded; ++f) {
-      ValueRange parts = zeros;
-      if (f < own)
-        parts = ValueRange(state.accumulators)
-                    .slice((i * own + f) * kFragmentLanes, kFragmentLanes);
-      Value fragment = vector::FromElementsOp::create(
-          b, VectorType::get({kFragmentLanes}, sum), parts);
-      Value number = b.add(b.mul(warp, getNumFragments()), i * padded + f);
-      b.store(fragment, getFragment(0, number), 16);
-    }
-  SharedAddress sums = getSums(warp);
-  for (int64_t row = 0; row < getNumRows(); ++row) {
-    b.store(state.maxima[row], sums.plus(2 * row * rowBytes), bytes);
-    b.store(state.sums[row], sums.plus((2 * row + 1) * rowBytes), bytes);
+/// Emits the sum of the values of this lane and of those before it.
+Value DecodeAttention::addLanesBefore(Value value) {
+  for (int64_t distance : {1, 2, 4, 8, 16}) {
+    Value other = b.shuffle(value, b.sub(lane, b.i32(distance)));
+    Value exists = b.compare(arith::CmpIPredicate::uge, lane, b.i32(distance));
+    value = b.add(value, b.select(exists, other, b.i32(0)));
   }
-  b.barrier();
+  return value;
 }
 
-/// Emits the sum of the state before the first key and the states of all warps,
-/// for the channels of the warp's part.
-AttentionKernel::State DecodeAttention::mergeStates() {
-  State init = createState(), merged;
-  Value zero = b.real(sum, 0.0);
-  ThreadSoftmax softmax = getSoftmax();
-  int64_t bytes = sum.getWidth() / 8,
-          rowBytes = GpuAttentionTiles::kWarp * bytes;
-  // The factors of the warps' states, by row.
-  SmallVector<SmallVector<Value>> factors(getNumRows());
-  for (int64_t row = 0; row < getNumRows(); ++row) {
-    SmallVector<Value> maxima{init.maxima[row]}, sums{init.sums[row]};
-    for (int64_t part = 0; part < tiles.warps; ++part) {
-      SharedAddress from = getSums(b.i32(part));
-      maxima.push_back(b.load(from.plus(2 * row * rowBytes), sum, bytes));
-      sums.push_back(b.load(from.plus((2 * row + 1) * rowBytes), sum, bytes));
-    }
-    SoftmaxMerge merge = emitMerge(softmax, maxima);
-    merged.maxima.push_back(merge.max);
-    merged.sums.push_back(emitMergedSum(softmax, sums, merge.factors));
-    factors[row] = llvm::to_vector(llvm::drop_begin(merge.factors));
-  }
-  int64_t padded = getNumFragments() / tiles.rowTiles,
-          own = padded / tiles.warps;
-  for (int64_t i = 0; i < tiles.rowTiles; ++i)
-    for (int64_t f = 0; f < own; ++f) {
-      Value number = b.add(b.mul(warp, own), i * padded + f);
-      SmallVector<Value> sums(kFragmentLanes, zero);
-      for (int64_t part = 0; part < tiles.warps; ++part) {
-        Value fragment = b.load(getFragment(part, number),
-                                VectorType::get({kFragmentLanes}, sum), 16);
-        // The first two elements are of the first row, the others of the one
-        // that is 8 rows below.
-        for (int64_t at = 0;
-             at < (isHalfTile ? kFragmentLanes / 2 : kFragmentLanes); ++at)
-          sums[at] = b.fma(vector::ExtractOp::create(b, fragment, at),
-                           factors[2 * i + at / 2][part], sums[at]);
-      }
-      llvm::append_range(merged.accumulators, sums);
-    }
-  return merged;
+/// Emits the code of a warp. The pieces with work of all tasks and heads are
+/// one list, of which each warp of the grid takes as many one after the other.
+/// The lanes look at 32 tasks together. There are fewer than 2^31 pieces.
+void DecodeAttention::emitGrid() {
+  startWarp();
+  numCopiers = GpuAttentionTiles::kWarp;
+  constexpr int64_t kTasks = GpuAttentionTiles::kWarp;
+  auto none = b.i32(0), step = b.i32(kTasks);
+  auto ult = arith::CmpIPredicate::ult;
+  numTasks = b.mul(b.toI32(gridSizes[0]), b.toI32(gridSizes[kQueryTile]));
+  Value heads = b.toI32(gridSizes[1]);
+  Value total =
+      b.emitLoop(none, numTasks, step, none,
+                 [&](Value task, ValueRange carried) -> SmallVector<Value> {
+                   return {b.add(carried[0], findOwnPieces(task).count)};
+                 })[0];
+  total =
+      b.mul(b.reduceLanes(total, [&](Value x, Value y) { return b.add(x, y); }),
+            heads);
+  Value blocks = b.toI32(gpu::GridDimOp::create(b, gpu::Dimension::x));
+  Value block = b.toI32(gpu::BlockIdOp::create(b, gpu::Dimension::x));
+  Value workers = b.mul(blocks, tiles.warps);
+  Value worker = b.add(block, b.mul(blocks, warp));
+  Value share = arith::DivUIOp::create(b, total, workers);
+  Value rest = b.sub(total, b.mul(share, workers));
+  Value begin =
+      b.add(b.mul(worker, share), arith::MinUIOp::create(b, worker, rest));
+  Value isLonger = b.compare(ult, worker, rest);
+  Value end = b.add(
+      begin, b.add(share, arith::ExtUIOp::create(b, b.getI32Type(), isLonger)));
+  // Few values are carried, as the loops over tiles have no registers for more:
+  // the number of the next piece, the first of 32 tasks, and the number of its
+  // first piece.
+  SmallVector<Value> inits{begin, none, none};
+  llvm::append_range(inits, progress);
+  b.emitWhile(
+      inits, [&](ValueRange all) { return b.compare(ult, all[0], end); },
+      [&](ValueRange all) {
+        Pieces own = findOwnPieces(all[1]);
+        Value count = b.mul(own.count, heads);
+        Value ownEnd = b.add(all[2], addLanesBefore(count));
+        Value lanes = b.ballot(b.compare(ult, all[0], ownEnd));
+        return b.emitIf(
+            b.compare(arith::CmpIPredicate::ne, lanes, none), all.getTypes(),
+            [&] {
+              Value first = b.countTrailingZeros(lanes);
+              Task task{
+                  b.add(all[1], first), b.shuffle(b.sub(ownEnd, count), first),
+                  b.shuffle(own.count, first), b.shuffle(own.second, first)};
+              progress = llvm::to_vector(all.drop_front(3));
+              Value length = emitPieces(task, all[0], end);
+              SmallVector<Value> after{b.add(all[0], length), all[1], all[2]};
+              llvm::append_range(after, progress);
+              return after;
+            },
+            [&] {
+              SmallVector<Value> after{all[0], b.add(all[1], step),
+                                       b.shuffle(ownEnd, b.i32(kTasks - 1))};
+              llvm::append_range(after, all.drop_front(3));
+              return after;
+            });
+      });
 }
 
-void DecodeAttention::startBlock() {
+/// Emits the pieces of a task from `number` on in the list of all, before
+/// `end`, as far as they are consecutive ones of a head; returns how many these
+/// are.
+Value DecodeAttention::emitPieces(const Task &task, Value number, Value end) {
+  Value inTask = b.sub(number, task.begin);
+  Value head = arith::DivUIOp::create(b, inTask, task.count);
+  Value index = b.sub(inTask, b.mul(head, task.count));
+  // Piece 0 is followed by those with keys.
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, index, b.i32(0));
+  Value piece =
+      b.select(isFirst, b.i32(0), b.add(b.add(index, -1), task.second));
+  Value isAlone = b.both(
+      isFirst, b.compare(arith::CmpIPredicate::ugt, task.second, b.i32(1)));
+  Value length =
+      arith::MinUIOp::create(b, b.sub(end, number), b.sub(task.count, index));
+  length = b.select(isAlone, b.i32(1), length);
+  emitRun(task.number, head, piece, length);
+  return length;
+}
+
+/// Finds the warp and the rows of the thread. Hides from compilers that these
+/// are those of the code before: addresses that follow from them would keep
+/// registers in loops over tiles of keys.
+void DecodeAttention::findThread() {
+  thread = WarpgroupBuilder(b).readThread();
   warp = b.div(thread, GpuAttentionTiles::kWarp);
-}
-
-void DecodeAttention::emitBlock() {
+  rows.clear();
   findRows(b.i32(0), b.i32(0));
   copier = lane;
-  numCopiers = GpuAttentionTiles::kWarp;
-  startTiles();
-  loadQueries(thread, tiles.getThreads(), b.i32(0), tiles.getRows());
-  b.barrier();
-  storeState(emitTiles(createNeutralState()));
-  State state = mergeStates();
-  tiles = tiles.getMerged();
-  valuePart = warp;
-  storeResults(state);
+}
+
+/// Emits `length` pieces of a head, of which the first is `piece`, one after
+/// the other. While the results of one are computed and stored, tiles of the
+/// next one are under way, unless `where` has bounds.
+void DecodeAttention::emitRun(Value task, Value head, Value piece,
+                              Value length) {
+  findThread();
+  scf::ForOp keys = nest.keys;
+  Value first = b.toIndex(piece), end = b.toIndex(b.add(piece, length));
+  Value one = createIndex(b, b.getLoc(), 1);
+  reader.withScope([&] {
+    takeTask(task, head);
+    reader.withScope([&] {
+      takePiece(b.sub(end, one));
+      endOfRun = reader.get(keys.getUpperBound());
+      // Tiles of a piece have no keys beyond its end.
+      scalarsOfRun = reader.getScalars();
+    });
+    reader.withScope([&] {
+      takePiece(first);
+      if (hasBounds())
+        endOfRun = nullptr;
+      else
+        startTiles();
+      loadQueries(lane, GpuAttentionTiles::kWarp, b.i32(0), tiles.getRows());
+    });
+    syncTiles();
+    takeMatrices();
+    progress = b.emitLoop(first, end, one, progress,
+                          [&](Value number, ValueRange carried) {
+                            progress = llvm::to_vector(carried);
+                            reader.withScope([&] {
+                              takePiece(number);
+                              if (hasBounds())
+                                startTiles();
+                              State state = emitTiles(createState());
+                              findThread();
+                              storeResults(state);
+                              // The next piece overwrites tiles.
+                              if (hasBounds())
+                                syncTiles();
+                            });
+                            return progress;
+                          });
+  });
+  // The next queries replace those that other lanes read.
+  syncTiles();
+}
+
+void DecodeAttention::startTiles() {
+  if (hasBounds())
+    return;
+  TileRange range = getTileRange();
+  if (tiles.stages == 2)
+    loadTileAt(range.begin, range.endOfLoads, range.firstStage);
+}
+
+void DecodeAttention::startWarp() {
+  warp = b.div(thread, GpuAttentionTiles::kWarp);
+  lane = b.rem(thread, GpuAttentionTiles::kWarp);
+  progress = {b.mul(warp, tiles.stages)};
+}
+
+/// A block for each piece, up to as many as the GPU holds at once.
+Value DecodeAttention::getNumBlocks() {
+  return limitBlocks(host, nest.loops, numTiles, getBlocksPerMultiprocessor());
 }

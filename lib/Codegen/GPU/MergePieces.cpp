@@ -18,16 +18,18 @@
 #include "posenc/Transforms/AttentionNest.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
-
-#include <tuple>
 
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// Channels of a thread, of which rows have a multiple.
+static constexpr int64_t kChannels = 4;
+
 namespace {
-/// Emits the code of a thread, which computes one channel of a row at a time.
+/// Emits the code of a thread, which computes some channels of a row at a time.
 class PieceMerge {
 public:
   PieceMerge(OpBuilder &host, GpuKernel &kernel, AttentionOp op,
@@ -36,18 +38,30 @@ public:
       : host(host), kernel(kernel), b(kernel.getFunction()),
         reader(host, kernel, b, /*isWide=*/false), op(op), pieces(pieces),
         results(results), maxQueries(maxQueries),
-        sum(cast<FloatType>(getElementTypeOrSelf(pieces.output.getType()))) {}
+        sum(cast<FloatType>(getElementTypeOrSelf(pieces.output.getType()))),
+        softmax(b, sum, /*unit=*/1),
+        keysPerPiece(getKeysPerPiece(getAttentionSizes(op))) {}
 
   void emit();
 
 private:
   void createLoops();
-  void emitElement(Value number, ArrayRef<Value> sizes);
+  void emitItem(Value number, ArrayRef<Value> sizes);
   void emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces);
   void emitRaggedRow(SmallVector<Value> indices);
   void takeRow(Value batch, Value query);
-  Value load(const GpuKernel::Tensor &tensor, Value piece,
-             ArrayRef<Value> indices);
+  Value getOffsetInPieces(const GpuKernel::Tensor &tensor, Value piece,
+                          ArrayRef<Value> indices);
+  Value loadLogSum(Value piece, ArrayRef<Value> row);
+  SmallVector<Value> loadOutputs(Value piece, ArrayRef<Value> indices);
+  /// The log-sum-exp and the outputs of some keys.
+  struct Part {
+    Value logSum;
+    SmallVector<Value> outputs;
+  };
+  SmallVector<Value> addPiece(Value piece, ValueRange before,
+                              ArrayRef<Value> indices);
+  Part emitGroup(Value group, ArrayRef<Value> indices, bool hasOutputs);
   void store(Value value, const GpuKernel::Tensor &tensor,
              ArrayRef<Value> indices);
 
@@ -59,6 +73,11 @@ private:
   AttentionResults pieces, results;
   int64_t maxQueries;
   FloatType sum;
+  ThreadSoftmax softmax;
+  int64_t keysPerPiece;
+  /// The first piece with keys of the row after piece 0, and the end of those
+  /// with keys, at least that.
+  Value secondPiece, endOfPieces;
   /// Loops of the host over sequences and queries, whose scalars are cloned
   /// into the kernel: the sequence, and the pieces with keys of a query.
   scf::ForallOp loops;
@@ -88,7 +107,7 @@ void PieceMerge::createLoops() {
   PositionMask mask(op);
   Value first = mask.emitFirstKey(inside, position);
   Value end = mask.emitEndKey(inside, position, sequence.numKeys);
-  Value keys = createIndex(inside, loc, kKeysPerPiece);
+  Value keys = createIndex(inside, loc, keysPerPiece);
   firstPiece = arith::DivUIOp::create(inside, first, keys);
   Value hasKeys =
       arith::CmpIOp::create(inside, arith::CmpIPredicate::slt, first, end);
@@ -103,12 +122,29 @@ void PieceMerge::takeRow(Value batch, Value query) {
   reader.cloneScalars(*loops.getBody());
 }
 
-Value PieceMerge::load(const GpuKernel::Tensor &tensor, Value piece,
-                       ArrayRef<Value> indices) {
+Value PieceMerge::getOffsetInPieces(const GpuKernel::Tensor &tensor,
+                                    Value piece, ArrayRef<Value> indices) {
   SmallVector<Value> at{piece};
   llvm::append_range(at, indices);
-  return memref::LoadOp::create(b, tensor.memref,
-                                getOffset(b, b.getLoc(), at, tensor.strides));
+  return getOffset(b, b.getLoc(), at, tensor.strides);
+}
+
+Value PieceMerge::loadLogSum(Value piece, ArrayRef<Value> row) {
+  return memref::LoadOp::create(b, logSums.memref,
+                                getOffsetInPieces(logSums, piece, row));
+}
+
+/// Returns the outputs of a piece from the channel at `indices` on.
+SmallVector<Value> PieceMerge::loadOutputs(Value piece,
+                                           ArrayRef<Value> indices) {
+  Value vector = vector::LoadOp::create(
+      b, VectorType::get({kChannels}, sum), outputs.memref,
+      ValueRange(getOffsetInPieces(outputs, piece, indices)),
+      /*nontemporal=*/false, llvm::MaybeAlign(kChannels * sum.getWidth() / 8));
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < kChannels; ++i)
+    values.push_back(vector::ExtractOp::create(b, vector, i));
+  return values;
 }
 
 void PieceMerge::store(Value value, const GpuKernel::Tensor &tensor,
@@ -118,64 +154,130 @@ void PieceMerge::store(Value value, const GpuKernel::Tensor &tensor,
                           getOffset(b, b.getLoc(), indices, tensor.strides));
 }
 
-/// Emits the sums of the channel at `indices` of the results, which is at
-/// `inPieces` in each piece: a piece is a state with its log-sum-exp as running
-/// max, 1 as running sum, and its output as accumulator. The row's scalars have
-/// been cloned.
+/// Adds a piece to a state: a running max, a running sum and accumulators, of
+/// which there may be none. A piece is a state with its log-sum-exp as running
+/// max, 1 as running sum, and its outputs as accumulators.
+SmallVector<Value> PieceMerge::addPiece(Value piece, ValueRange before,
+                                        ArrayRef<Value> indices) {
+  Value own = loadLogSum(piece, indices.drop_back());
+  Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, own,
+                                        softmax.number(softmax.start));
+  return b.emitIf(
+      isEmpty, before.getTypes(), [&] { return llvm::to_vector(before); },
+      [&] {
+        Value max = softmax.max(before[0], own);
+        Value factor = emitExp(softmax, before[0], max),
+              weight = emitExp(softmax, own, max);
+        SmallVector<Value> after{max, b.fma(before[1], factor, weight)};
+        ValueRange accumulators = before.drop_front(2);
+        if (!accumulators.empty())
+          for (auto [accumulator, x] :
+               llvm::zip_equal(accumulators, loadOutputs(piece, indices)))
+            after.push_back(b.fma(weight, x, b.mulf(accumulator, factor)));
+        return after;
+      });
+}
+
+/// Emits the log-sum-exp and, with `hasOutputs`, the outputs of a group of
+/// pieces, which are added in their order.
+PieceMerge::Part PieceMerge::emitGroup(Value group, ArrayRef<Value> indices,
+                                       bool hasOutputs) {
+  int64_t pieces = kKeysPerGroup / keysPerPiece;
+  if (pieces == 1) {
+    Part part{loadLogSum(group, indices.drop_back()), {}};
+    if (hasOutputs)
+      part.outputs = loadOutputs(group, indices);
+    return part;
+  }
+  Value zero = createIndex(b, b.getLoc(), 0),
+        one = createIndex(b, b.getLoc(), 1);
+  // The first group begins with piece 0, which is followed by those with keys.
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, group, zero);
+  Value firstOfGroup = b.mul(group, pieces);
+  Value begin = arith::MaxUIOp::create(b, firstOfGroup, secondPiece);
+  begin = b.select(isFirst, b.sub(secondPiece, one), begin);
+  Value end =
+      arith::MinUIOp::create(b, b.add(firstOfGroup, pieces), endOfPieces);
+  end = b.select(isFirst, arith::MaxUIOp::create(b, end, secondPiece), end);
+  SoftmaxState empty = emitEmptyState(softmax);
+  SmallVector<Value> inits{empty.max, empty.sum};
+  if (hasOutputs)
+    inits.append(kChannels, softmax.number(0));
+  SmallVector<Value> state =
+      b.emitLoop(begin, end, one, inits, [&](Value number, ValueRange before) {
+        Value hasKeys =
+            b.compare(arith::CmpIPredicate::uge, number, secondPiece);
+        return addPiece(b.select(hasKeys, number, zero), before, indices);
+      });
+  Part part{emitLogSum(softmax, {state[0], state[1]}), {}};
+  for (Value accumulator : ArrayRef(state).drop_front(2))
+    part.outputs.push_back(emitQuotient(softmax, accumulator, state[1]));
+  return part;
+}
+
+/// Emits the sums of the channels from `indices` on of the results, which are
+/// at `inPieces` in each piece. The row's scalars have been cloned.
 void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
-  ArrayRef<Value> row = indices.drop_back(), rowInPieces = inPieces.drop_back();
-  ThreadSoftmax softmax(b, sum, /*unit=*/1);
-  Value zero = softmax.number(0), infinity = softmax.number(softmax.start);
+  ArrayRef<Value> row = indices.drop_back();
+  int64_t pieces = kKeysPerGroup / keysPerPiece;
+  Value infinity = softmax.number(softmax.start);
   Value first = createIndex(b, b.getLoc(), 0),
         step = createIndex(b, b.getLoc(), 1);
-  // The first piece is followed by the ones with keys.
-  Value second = arith::MaxUIOp::create(b, reader.get(firstPiece), step);
-  Value end = arith::MaxUIOp::create(b, reader.get(endPiece), second);
+  secondPiece = arith::MaxUIOp::create(b, reader.get(firstPiece), step);
+  endOfPieces = arith::MaxUIOp::create(b, reader.get(endPiece), secondPiece);
+  // The first group is followed by the ones with keys.
+  Value second = arith::MaxUIOp::create(b, b.div(secondPiece, pieces), step);
+  Value end = arith::MaxUIOp::create(
+      b, b.div(b.add(endOfPieces, pieces - 1), pieces), second);
   Value count = b.add(b.sub(end, second), 1);
-  auto getPiece = [&](Value number) {
+  auto getGroup = [&](Value number) {
     Value isFirst = b.compare(arith::CmpIPredicate::eq, number, first);
     return b.select(isFirst, first, b.add(b.sub(number, step), second));
   };
   Value maximum = b.emitLoop(
       first, count, step, infinity,
       [&](Value number, ValueRange carried) -> SmallVector<Value> {
-        return {softmax.max(carried[0],
-                            load(logSums, getPiece(number), rowInPieces))};
+        Part part = emitGroup(getGroup(number), inPieces, /*hasOutputs=*/false);
+        return {softmax.max(carried[0], part.logSum)};
       })[0];
   SmallVector<Value> totals = b.emitLoop(
-      first, count, step, {zero, zero},
+      first, count, step, SmallVector<Value>(1 + kChannels, softmax.number(0)),
       [&](Value number, ValueRange carried) -> SmallVector<Value> {
-        Value piece = getPiece(number);
-        Value own = load(logSums, piece, rowInPieces);
-        Value isEmpty =
-            arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, own, infinity);
+        Part part = emitGroup(getGroup(number), inPieces, /*hasOutputs=*/true);
+        Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                              part.logSum, infinity);
         return b.emitIf(
             isEmpty, carried.getTypes(),
             [&] { return llvm::to_vector(carried); },
             [&]() -> SmallVector<Value> {
-              Value weight = emitExp(softmax, own, maximum);
-              Value x = load(outputs, piece, inPieces);
-              return {b.fma(weight, x, carried[0]), b.addf(carried[1], weight)};
+              Value weight = emitExp(softmax, part.logSum, maximum);
+              SmallVector<Value> after{b.addf(carried[0], weight)};
+              for (auto [x, before] :
+                   llvm::zip_equal(part.outputs, carried.drop_front()))
+                after.push_back(b.fma(weight, x, before));
+              return after;
             });
       });
-  store(emitQuotient(softmax, totals[0], totals[1]), output, indices);
+  for (int64_t i = 0; i < kChannels; ++i) {
+    SmallVector<Value> at(indices);
+    at.back() = b.add(at.back(), i);
+    store(emitQuotient(softmax, totals[1 + i], totals[0]), output, at);
+  }
   if (!results.logSums)
     return;
   Value isFirst = b.compare(arith::CmpIPredicate::eq, indices.back(), first);
   b.emitIf(isFirst, [&] {
     // The logarithm of a single piece is kept bit for bit.
-    store(emitLogSum(softmax, {maximum, totals[1]}), logSum, row);
+    store(emitLogSum(softmax, {maximum, totals[0]}), logSum, row);
   });
 }
 
-/// Emits the sums of the channel at `indices`, which has `maxQueries` tokens of
-/// each sequence, if the token exists.
+/// Emits the sums of the channels from `indices` on, which has `maxQueries`
+/// tokens of each sequence, if the token exists.
 void PieceMerge::emitRaggedRow(SmallVector<Value> indices) {
   Location loc = b.getLoc();
   Value &token = indices[op.getQueryTokenDim()];
-  Value batch, number;
-  std::tie(batch, number) =
-      divide32(b, loc, token, createIndex(b, loc, maxQueries));
+  Value batch = b.div(token, maxQueries), number = b.rem(token, maxQueries);
   takeRow(batch, number);
   Value begin = reader.get(sequence.queryStart),
         count = reader.get(sequence.numQueries);
@@ -191,13 +293,18 @@ void PieceMerge::emitRaggedRow(SmallVector<Value> indices) {
   });
 }
 
-/// Emits the element with a number, of results that have these sizes.
-void PieceMerge::emitElement(Value number, ArrayRef<Value> sizes) {
+/// Emits the channels of an item with a number, of results that have these
+/// sizes.
+void PieceMerge::emitItem(Value number, ArrayRef<Value> sizes) {
   SmallVector<Value> indices(sizes.size());
   Value rest = number;
-  for (size_t dim = sizes.size(); dim-- > 1;)
-    std::tie(rest, indices[dim]) = divide32(b, b.getLoc(), rest, sizes[dim]);
+  // Quotients of 64 bits by sizes that are static take no division.
+  for (size_t dim = sizes.size(); dim-- > 1;) {
+    indices[dim] = b.createOrFold<arith::RemUIOp>(rest, sizes[dim]);
+    rest = b.createOrFold<arith::DivUIOp>(rest, sizes[dim]);
+  }
   indices.front() = rest;
+  indices.back() = b.mul(indices.back(), kChannels);
   reader.withScope([&] {
     if (op.hasRaggedQueries())
       return emitRaggedRow(indices);
@@ -217,14 +324,17 @@ void PieceMerge::emit() {
     logSum = kernel.addTensor(host, results.logSums);
   SmallVector<Value> sizes;
   Value count = createIndex(host, loc, 1);
-  unsigned rank = cast<MemRefType>(results.output.getType()).getRank();
-  for (unsigned dim = 0; dim < rank; ++dim) {
+  ArrayRef<int64_t> shape =
+      cast<MemRefType>(results.output.getType()).getShape();
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
     Value size = host.createOrFold<memref::DimOp>(loc, results.output, dim);
     if (op.hasRaggedQueries() && dim == op.getQueryTokenDim()) {
       Value sequences =
           host.createOrFold<memref::DimOp>(loc, op.getCuSeqlens()[0], 0);
       size = host.createOrFold<arith::MulIOp>(
           loc, sequences, createIndex(host, loc, maxQueries));
+    } else if (dim + 1 == shape.size()) {
+      size = createIndex(host, loc, shape[dim] / kChannels);
     }
     count = host.createOrFold<arith::MulIOp>(loc, count, size);
     sizes.push_back(kernel.addIndex(host, size));
@@ -237,7 +347,7 @@ void PieceMerge::emit() {
       b.mul(gpu::GridDimOp::create(b, gpu::Dimension::x), kHelperThreads);
   b.emitLoop(first, end, step, {},
              [&](Value number, ValueRange) -> SmallVector<Value> {
-               emitElement(number, sizes);
+               emitItem(number, sizes);
                return {};
              });
   kernel.getBody().setInsertionPointToEnd(

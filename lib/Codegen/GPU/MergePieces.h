@@ -8,9 +8,9 @@
 //
 // Attention over pieces of the keys gives an output o_p and a log-sum-exp l_p
 // for each piece p. With L = log(sum of exp(l_p)), the output over all keys is
-// the sum of exp(l_p - L) o_p. The pieces are added in their order, so that the
-// result does not depend on who computed a piece, or when; one that saw no key
-// changes no bit.
+// the sum of exp(l_p - L) o_p. The pieces of a group, kKeysPerGroup keys, are
+// added in their order, and then the groups, so that the result does not depend
+// on who computed a piece, or when; one that saw no key changes no bit.
 //
 //===----------------------------------------------------------------------===//
 

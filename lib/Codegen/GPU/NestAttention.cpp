@@ -357,10 +357,10 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
                                   const GpuAttentionTiles &tiles) {
   options.rowsPerQueryTile = tiles.getRows();
   options.keysPerTile = tiles.keys;
-  options.keysPerPiece = kKeysPerPiece;
+  options.keysPerPiece = getKeysPerPiece(getAttentionSizes(op));
   Value keys = getMaxKeys(b, op);
   Value count = b.createOrFold<arith::CeilDivUIOp>(
-      loc, keys, createIndex(b, loc, kKeysPerPiece));
+      loc, keys, createIndex(b, loc, options.keysPerPiece));
   Value isSingle = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ule,
                                                  count, createIndex(b, loc, 1));
   if (matchPattern(isSingle, m_One())) {

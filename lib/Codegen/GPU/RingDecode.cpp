@@ -47,8 +47,8 @@ Value RingDecode::getBarrier(Value stage) {
 
 SharedAddress RingDecode::getQuery(Value row, Value channel) {
   Value offset = b.add(b.mul(row, keyPitch), b.mul(channel, 2));
-  return {
-      b.add(b.add(baseOffset, offset), tiles.getNumStages() * getStageBytes())};
+  return {b.add(b.add(b.add(baseOffset, offset), b.mul(warp, getQueryBytes())),
+                tiles.getNumStages() * getStageBytes())};
 }
 
 SmallVector<Value> RingDecode::loadQueryMatrices(int64_t rowTile,
@@ -238,6 +238,7 @@ SmallVector<Value> RingDecode::findPages(Value key) {
       [&] {
         SmallVector<Value> boxes;
         reader.withScope([&] {
+          takeLoads();
           mapKey(key);
           boxes = findBoxes();
         });
@@ -254,6 +255,7 @@ void RingDecode::startTile(Value key, Value stage, ArrayRef<Value> pages) {
     if (!pages.empty())
       return copyBoxes(pages, stage);
     reader.withScope([&] {
+      takeLoads();
       mapKey(key);
       copyBoxes(findBoxes(), stage);
     });
@@ -278,10 +280,10 @@ Value RingDecode::startSeen(Value stage) {
   return b.select(exists, b.add(tile.key, full), b.i32(-1));
 }
 
-/// Initializes the barriers. The block carries the stage of the next tile of
+/// Initializes the barriers. The warp carries the stage of the next tile of
 /// keys, and the phase of its barrier.
-void RingDecode::startBlock() {
-  DecodeAttention::startBlock();
+void RingDecode::startWarp() {
+  DecodeAttention::startWarp();
   Value start = b.getSharedAddress();
   Value aligned =
       arith::AndIOp::create(b, b.add(start, GpuAttentionTiles::kAlignment - 1),
@@ -310,9 +312,10 @@ void RingDecode::startBlock() {
 /// loaded.
 void RingDecode::startTiles() {
   TileRange range = getTileRange();
-  begin = b.toI32(range.begin);
-  end = b.toI32(range.end);
+  Value begin = b.toI32(range.begin);
+  end = b.toI32(endOfRun ? endOfRun : range.end);
   step = b.toI32(range.step);
+  started.clear();
   if (hasBounds())
     seen = findFirstSeen(begin, end, step);
   for (int64_t i = 0; i < tiles.stages; ++i) {
@@ -322,12 +325,6 @@ void RingDecode::startTiles() {
     else
       startTile(b.add(begin, b.mul(step, i)), stage, {});
   }
-}
-
-/// The copies of the next tiles replace the states of the warps.
-void RingDecode::endTile() {
-  w.fenceAsyncProxy();
-  DecodeAttention::endTile();
 }
 
 //===----------------------------------------------------------------------===//
@@ -355,7 +352,7 @@ std::pair<Value, Value> RingDecode::getNext(Value stage, Value phase) {
   return {b.select(wraps, b.i32(0), next), b.select(wraps, flipped, phase)};
 }
 
-AttentionKernel::State RingDecode::emitTiles(State state) {
+void RingDecode::takeMatrices() {
   // A thread has 4 of 16 x 8 elements, and 4 words of 16 x 16 queries.
   int64_t columns = tiles.getValueChannels(sizes) + tiles.keys;
   int64_t queryColumns = llvm::alignTo(sizes.keyDim, kMatrix);
@@ -363,13 +360,18 @@ AttentionKernel::State RingDecode::emitTiles(State state) {
     for (int64_t i = 0; i < tiles.rowTiles; ++i)
       for (int64_t channel = 0; channel < queryColumns; channel += kMatrix)
         queries.push_back(DecodeAttention::loadQueryMatrices(i, channel));
+}
+
+AttentionKernel::State RingDecode::emitTiles(State state) {
   if (hasBounds())
     return emitSeenTiles(state);
+  TileRange range = getTileRange();
   SmallVector<Value> carried = pack(state);
   size_t numParts = carried.size();
   llvm::append_range(carried, progress);
   SmallVector<Value> results = b.emitLoop(
-      begin, end, step, carried, [&](Value key, ValueRange arguments) {
+      b.toI32(range.begin), b.toI32(range.end), step, carried,
+      [&](Value key, ValueRange arguments) {
         Value stage = arguments[numParts], phase = arguments[numParts + 1];
         // The loads are under way during the wait and the products.
         Value ahead = b.add(key, b.mul(step, tiles.stages));

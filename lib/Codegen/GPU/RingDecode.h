@@ -11,7 +11,8 @@
 // the copies of a tile of keys and values, all lanes wait for the barrier and
 // multiply the tile, and after a barrier of the warp the first lane starts the
 // copies of the next tile of that stage. So all stages but one are being filled
-// while a tile is multiplied, and all while the warp waits.
+// while a tile is multiplied, and all while the warp waits. Copies go on into
+// the next piece of the keys of the same queries.
 //
 // Shared memory: stages of keys and values in swizzled columns (TileCopies.h),
 // queries in padded rows, barriers.
@@ -33,9 +34,10 @@ public:
              const GpuAttentionTiles &tiles);
 
 private:
-  void startBlock() override;
-  void endTile() override;
+  void startWarp() override;
   void startTiles() override;
+  void takeMatrices() override;
+  void endTiles(Value stage) override {}
   State emitTiles(State state) override;
   SharedAddress getQuery(Value row, Value channel) override;
   SmallVector<Value> loadQueryMatrices(int64_t rowTile,
@@ -74,9 +76,8 @@ private:
   Value baseOffset;
   /// Whether the thread is its warp's first.
   Value isLeader;
-  /// The warp's first key, the end of the keys, and the distance of its tiles:
-  /// i32.
-  Value begin, end, step;
+  /// The end of the keys that are copied, and the distance of tiles: i32.
+  Value end, step;
   /// If `where` has bounds, the tiles that have not been started, and those
   /// that are being copied, i32: the first key, which is even, plus 1 if
   /// `where` is known to be true, or -1 if there is none.

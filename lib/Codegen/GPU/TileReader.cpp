@@ -176,15 +176,15 @@ void TileReader::cloneScalars(Block &block) {
       cloneScalar(op);
 }
 
-void TileReader::cloneInvariantScalars(scf::ForOp loop) {
-  for (Operation &op : loop.getBody()->without_terminator()) {
+void TileReader::cloneInvariantScalars(LoopLikeOpInterface loop) {
+  Region *body = loop.getLoopRegions().front();
+  for (Operation &op : body->front().without_terminator()) {
     auto isKnown = [&](Value operand) {
       Region *region = operand.getParentRegion();
-      return scalars.contains(operand) ||
-             !loop.getRegion().isAncestor(region) ||
+      return scalars.contains(operand) || !body->isAncestor(region) ||
              op.isAncestor(region->getParentOp());
     };
-    bool isInvariant = isScalar(op);
+    bool isInvariant = isScalar(op) && !scalars.contains(op.getResult(0));
     op.walk([&](Operation *inner) {
       isInvariant &= llvm::all_of(inner->getOperands(), isKnown);
     });

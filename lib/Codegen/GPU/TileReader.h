@@ -62,9 +62,10 @@ public:
   void withScope(function_ref<void()> body);
   /// Clones the scalar operations of a block, in their order.
   void cloneScalars(Block &block);
-  /// Clones those of a loop's body that do not depend on the iteration. The
-  /// loop must have iterations where that code runs.
-  void cloneInvariantScalars(scf::ForOp loop);
+  /// Clones those of a loop's body that do not depend on induction variables
+  /// or carried values that have no value in the kernel yet. The loop must have
+  /// iterations where that code runs.
+  void cloneInvariantScalars(LoopLikeOpInterface loop);
   /// Divides loops over elements, such as those that bound the elements of a
   /// tile, among the lanes of a warp, all of which must run the cloned code.
   void setLane(Value value) { lane = value; }

@@ -673,8 +673,7 @@ void WarpgroupAttention::emitGrid() {
   boxRows = addBoxRows(host, kernel, b.getLoc(), op.getKey(), groups.keys);
   if (!isPersistent() && !walksPieces())
     return ifWorking([&] { emitRoles(); });
-  if (isPersistent())
-    tilesOfGrid = kernel.addIndex(host, numTiles);
+  tilesOfGrid = kernel.addIndex(host, numTiles);
   emitRoles();
 }
 

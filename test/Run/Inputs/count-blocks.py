@@ -25,7 +25,7 @@ import numpy
 HEADS, KEY_HEADS, DIM, PAGE = 32, 8, 128, 16
 MULTIPROCESSORS, BLOCK_ROWS = 132, 48
 # As kKeysPerPiece and getMaxRaggedDecodedQueries(4).
-PIECE, FEW = 2048, 4
+PIECE, FEW = 256, 4
 DECODE = [(1, 1000)] * 64
 # Pages in a row of the table, or None for ragged keys, and the queries and keys of each
 # sequence.
@@ -49,8 +49,8 @@ def count_useful(sequences):
     many = [queries for queries, _ in sequences if queries > FEW]
     return {
         "decode": (KEY_HEADS * sum(divide(keys, PIECE) for _, keys in few), 1),
-        # A block merges 128 channels.
-        "merge_pieces": (sum(queries for queries, _ in few) * HEADS * DIM // 128, 16),
+        # A block merges 512 channels.
+        "merge_pieces": (sum(queries for queries, _ in few) * HEADS * DIM // 512, 16),
         "attention": (KEY_HEADS * sum(divide(queries, BLOCK_ROWS) for queries in many), 1),
     }
 

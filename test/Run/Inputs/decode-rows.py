@@ -9,13 +9,15 @@
 """usage: decode-rows.py [--fault] MODULE FOLDER POSENC_RUN [OPTION...]
 
 Runs `hidden`, `wide` and `server` of decode-forms.mlir on sequences in caches of several
-sizes, alone and together. Prints the comparisons of the bits and those that differ.
+sizes, alone and together, on fake GPUs of several numbers of multiprocessors. Prints the comparisons of the bits and those that differ.
 Unused slots of the caches of `hidden` and, in the second call, of `wide` are infinite or
 NaN. With --fault, there are two comparisons of `hidden` and of `server`, and keys that the
 last sequence of `hidden` and all of the others see have other values in each call but the
 first.
 """
 
+import itertools
+import os
 import pathlib
 import subprocess
 import sys
@@ -26,6 +28,8 @@ HAS_FAULT = sys.argv[1] == "--fault"
 MODULE, FOLDER, RUN, *OPTIONS = sys.argv[1 + HAS_FAULT:]
 LENGTHS = [2100, 2048, 2]
 QUERIES, HEADS, KEY_HEADS, CHANNELS = 2, 4, 2, 64
+# Other warps compute a piece in each call.
+MULTIPROCESSORS = itertools.cycle(["132", "1", "5"])
 # The largest relative errors, for f16 and bf16.
 LIMITS = {"hidden": 1e-3, "wide": 4e-3, "server": 4e-3}
 
@@ -53,7 +57,8 @@ def call(function, *arrays):
     command.append(f"--output=@{path}")
     if function == "server":
         command.append(f"--output=@{path.with_name('row-sums.npy')}")
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "POSENC_FAKE_CUDA_MULTIPROCESSORS": next(MULTIPROCESSORS)})
     return numpy.load(path).view(numpy.uint16)
 
 

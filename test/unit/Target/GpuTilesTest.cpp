@@ -112,14 +112,15 @@ TEST(GpuTiles, RowsDoNotChangeTheKeysOfDecodeTiles) {
       EXPECT_EQ(few->getRows(), 16);
       EXPECT_EQ(few->keys, many->keys);
       EXPECT_EQ(few->keyParts, many->keyParts);
-      // The tiles of all warps divide a piece.
-      EXPECT_EQ(kKeysPerPiece % (few->keys * few->keyParts), 0);
+      EXPECT_EQ(getKeysPerPiece(sizes), kKeysPerPiece);
+      EXPECT_EQ(kKeysPerPiece % few->keys, 0);
       for (const GpuAttentionTiles &tiles : {*few, *many}) {
         EXPECT_LE(tiles.getSharedBytes(sizes), 99 * 1024);
-        EXPECT_GE(tiles.getSharedBytes(sizes), tiles.getStateBytes(sizes));
-        GpuAttentionTiles merged = tiles.getMerged();
-        EXPECT_EQ(merged.getRows(), tiles.getRows());
-        EXPECT_GE(merged.getValueChannels(sizes) * merged.valueParts, dim);
+        // Each warp has queries of its own.
+        EXPECT_EQ(tiles.keyParts, tiles.warps);
+        EXPECT_EQ(tiles.getQueryBytes(sizes),
+                  tiles.warps * tiles.getRows() *
+                      GpuAttentionTiles::getPitch(dim, bytes));
       }
     }
 }
@@ -137,10 +138,10 @@ TEST(GpuTiles, RingsHaveTheirSharedMemoryAndRegisters) {
     EXPECT_EQ(few->getRows(), 16);
     EXPECT_EQ(few->keys, many->keys);
     EXPECT_EQ(few->keyParts, many->keyParts);
-    EXPECT_EQ(kKeysPerPiece % (few->keys * few->keyParts), 0);
+    EXPECT_EQ(getKeysPerPiece(sizes), kKeysPerPiece);
+    EXPECT_EQ(kKeysPerPiece % few->keys, 0);
     for (const GpuAttentionTiles &tiles : {*few, *many}) {
       EXPECT_LE(tiles.getSharedBytes(sizes), 227 * 1024);
-      EXPECT_GE(tiles.getTileBytes(sizes), tiles.getStateBytes(sizes));
       // The next tile must be aligned as the swizzle's pattern is.
       EXPECT_EQ(tiles.getKeyBytes(sizes) % GpuAttentionTiles::kAlignment, 0);
       EXPECT_EQ(tiles.getValueBytes(sizes) % GpuAttentionTiles::kAlignment, 0);
