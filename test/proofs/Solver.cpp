@@ -22,7 +22,8 @@ using llvm::StringRef;
 
 /// Claims of one process, so that its start is shared.
 static constexpr size_t kBatch = 50;
-/// Milliseconds for one claim. Most take less than 100; a busy machine needs more.
+/// Milliseconds for one claim. Most take less than 100; a busy machine needs
+/// more.
 static constexpr unsigned kTimeout = 300000;
 
 /// Runs z3 on a text. Returns what it prints.

@@ -394,7 +394,8 @@ void Nest::proveQueries(int64_t tilesOfBlock) {
 
 void Nest::provePairs() {
   for (const char *rule :
-       {"loops count a pair if it is seen", "loops reach each seen key"}) {
+       {"loops count only seen pairs", "loops count each seen pair",
+        "loops reach each seen key"}) {
     report.require(rule);
     report.check(rule, !tiles.empty(), [] { return "has no tiles"; });
   }
@@ -437,8 +438,9 @@ void Nest::provePairs() {
     path.push_back(isAllowed(encoder, op, {sequence, h, p, k}));
     counted.push_back(all(path));
   }
-  claim("loops count a pair if it is seen",
-        all({call("=", {any(counted), sees}),
+  claim("loops count only seen pairs", implies(any(counted), sees));
+  claim("loops count each seen pair",
+        all({implies(sees, any(counted)),
              call("=", {stepOfKeys, number(keys.getDimSize(0))})}));
   // Any key, which need not be one of this iteration.
   Term other = encoder.declareInteger("key");
@@ -479,7 +481,9 @@ static void proveNests(MLIRContext &context, Report &report) {
       for (const char *region : regions)
         for (int kind = 0; kind < 3; ++kind) {
           bool isRagged = kind == 2;
-          if (report.options.isQuick && isRagged && *region)
+          // Quotients of positions in ragged lists take z3 many minutes.
+          if (isRagged && *region &&
+              (report.options.isQuick || region == regions[2]))
             continue;
           std::string query =
               isRagged ? "tensor<?x4x8xf32>" : "tensor<?x?x4x8xf32>";
