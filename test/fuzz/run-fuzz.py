@@ -13,9 +13,14 @@
 # more than 5 seconds of CPU time and one that takes more than 1 GiB. Inputs that reach new
 # code are kept in BUILD/fuzz, where the next run continues; --merge=FOLDER adds a small choice
 # of them to a folder, such as corpus/ in the sources.
+#
+# An input of the compiler takes so long (.1 to .3 s) that running all inputs that were kept
+# would take most of the time, as libFuzzer's -fork does. Each process begins with a random
+# choice of them instead, and what it keeps is minimized in the end.
 
 import argparse
 import os
+import random
 import re
 import resource
 import shutil
@@ -31,6 +36,13 @@ CPU_SECONDS = 5
 MEMORY_MIB = 1024
 # The sanitizers, LLVM and the state that inputs share take memory, too.
 PROCESS_MIB = 3 * MEMORY_MIB
+# A process of libFuzzer begins with so many inputs, and ends after so many seconds.
+START_INPUTS = 100
+PROCESS_SECONDS = 300
+# Inputs that are kept without a choice among them.
+KEPT_INPUTS = 1000
+# Processes in a row that run no input, after which a search ends.
+IDLE_PROCESSES = 20
 # Frames of the sanitizers are large; the tools run on a large stack, too.
 STACK_BYTES = 1 << 29
 
@@ -78,14 +90,17 @@ class Door:
         for path in (self.kept, self.seeds, self.faults):
             os.makedirs(path, exist_ok=True)
 
+    def get_command(self, *flags):
+        return [self.arguments.fuzzer, f"--door={self.name}", f"-rss_limit_mb={PROCESS_MIB}",
+                f"-malloc_limit_mb={MEMORY_MIB}", *flags]
+
     def run(self, *flags, symbolize=False, seconds=None):
         """Runs the fuzzer. Returns its exit code, or None after a timeout, and output."""
-        command = [self.arguments.fuzzer, f"--door={self.name}", *flags]
         with tempfile.TemporaryFile() as log:
             try:
-                process = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log,
-                                         stderr=subprocess.STDOUT, timeout=seconds, check=False,
-                                         env=make_environment(symbolize),
+                process = subprocess.run(self.get_command(*flags), stdin=subprocess.DEVNULL,
+                                         stdout=log, stderr=subprocess.STDOUT, timeout=seconds,
+                                         check=False, env=make_environment(symbolize),
                                          preexec_fn=limit_process)
                 code = process.returncode
             except subprocess.TimeoutExpired:
@@ -93,33 +108,86 @@ class Door:
             log.seek(0)
             return code, log.read().decode(errors="replace")
 
-    def get_corpora(self):
-        folder = os.path.join(self.arguments.corpus, self.name)
-        return [self.kept, self.seeds] + ([folder] if os.path.isdir(folder) else [])
+    def list_inputs(self):
+        """The paths of all inputs that there are."""
+        folders = (self.kept, self.seeds, os.path.join(self.arguments.corpus, self.name))
+        return [os.path.join(folder, name) for folder in folders if os.path.isdir(folder)
+                for name in sorted(os.listdir(folder))]
+
+    def start(self, folder, seconds):
+        """Starts a process that begins with some inputs and writes new ones to FOLDER/new."""
+        start, new = os.path.join(folder, "start"), os.path.join(folder, "new")
+        os.makedirs(start)
+        os.makedirs(new)
+        paths = self.list_inputs()
+        for path in random.sample(paths, min(len(paths), START_INPUTS)):
+            shutil.copy(path, start)
+        command = self.get_command(f"-max_total_time={seconds}", "-timeout=30",
+                                   "-max_len=65536", f"-artifact_prefix={self.faults}/", new,
+                                   start)
+        with open(os.path.join(folder, "log"), "w") as log:
+            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
+                                    stderr=subprocess.STDOUT, preexec_fn=limit_process,
+                                    env=make_environment(symbolize=False))
+
+    def finish(self, folder):
+        """Keeps what an ended process found. Returns its numbers of inputs and edges."""
+        new = os.path.join(folder, "new")
+        for name in os.listdir(new):
+            shutil.move(os.path.join(new, name), os.path.join(self.kept, name))
+        with open(os.path.join(folder, "log"), errors="replace") as log:
+            text = log.read()
+        counts = re.findall(r"^#(\d+).*?cov: (\d+)", text, re.M)
+        return (*(int(number) for number in counts[-1]), text) if counts else (0, 0, text)
 
     def search(self):
-        """Runs the search. Returns the number of inputs that were run."""
+        """Runs the search. Returns the numbers of inputs that were run and of edges."""
         self.run(f"--seeds={self.seeds}")
-        seconds = self.arguments.time
-        code, output = self.run(
-            f"-fork={self.arguments.jobs}", f"-max_total_time={seconds}", "-ignore_crashes=1",
-            "-ignore_timeouts=1", "-ignore_ooms=1", "-timeout=30", "-max_len=65536",
-            f"-rss_limit_mb={PROCESS_MIB}", f"-malloc_limit_mb={MEMORY_MIB}",
-            f"-artifact_prefix={self.faults}/", *self.get_corpora(),
-            seconds=4 * seconds + 600)
-        counts = re.findall(r"^#(\d+): cov: (\d+)", output, re.M)
-        if not counts:
-            sys.exit(f"fuzz: the search on '{self.name}' did not begin (exit code {code}):\n"
-                     + output[-2000:])
-        return tuple(int(number) for number in counts[-1])
+        end = time.monotonic() + self.arguments.time
+        num_inputs, num_edges, num_idle = 0, 0, 0
+        with tempfile.TemporaryDirectory(dir=self.arguments.work) as work:
+            number, running = 0, []
+            while running or time.monotonic() < end:
+                # A process ends early at a fault, and another one takes its place.
+                left = int(end - time.monotonic())
+                while left > 0 and len(running) < self.arguments.jobs:
+                    folder = os.path.join(work, str(number))
+                    number += 1
+                    running.append((folder, self.start(folder, min(left, PROCESS_SECONDS))))
+                time.sleep(.1)
+                for entry in [entry for entry in running if entry[1].poll() is not None]:
+                    running.remove(entry)
+                    inputs, edges, text = self.finish(entry[0])
+                    num_inputs += inputs
+                    num_edges = max(num_edges, edges)
+                    num_idle = 0 if inputs else num_idle + 1
+                    if num_idle == IDLE_PROCESSES:
+                        sys.exit(f"fuzz: the search on '{self.name}' does not begin:\n"
+                                 + text[-2000:])
+        if len(os.listdir(self.kept)) > KEPT_INPUTS:
+            self.minimize()
+        return num_inputs, num_edges
+
+    def minimize(self):
+        """Keeps a choice of inputs that reaches the same code."""
+        chosen = self.choose(self.kept)
+        if os.listdir(chosen):
+            shutil.rmtree(self.kept)
+            os.rename(chosen, self.kept)
+
+    def choose(self, *folders):
+        """Returns a folder with a choice of inputs that reaches the code of all."""
+        chosen = os.path.join(self.arguments.work, self.name, "chosen")
+        shutil.rmtree(chosen, ignore_errors=True)
+        os.makedirs(chosen)
+        self.run("-set_cover_merge=1", "-timeout=30", chosen, *folders)
+        return chosen
 
     def check(self, path):
         """Runs a reported input alone. Returns None if nothing is wrong with it, else a
         short name of what is wrong, and the output."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        code, output = self.run("-timeout=120", f"-rss_limit_mb={PROCESS_MIB}",
-                                f"-malloc_limit_mb={MEMORY_MIB}", path, symbolize=True,
-                                seconds=300)
+        code, output = self.run("-timeout=120", path, symbolize=True, seconds=300)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
         if code is None or (code == 0 and seconds - self.startup > CPU_SECONDS):
@@ -129,7 +197,7 @@ class Door:
     def measure_startup(self):
         """Sets the CPU time of an input that is empty."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        empty = os.path.join(self.arguments.work, "empty")
+        empty = os.path.join(self.arguments.work, self.name, "empty")
         open(empty, "w").close()
         self.run(empty)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -155,11 +223,7 @@ class Door:
         """Adds inputs that reach other code than those of the folder to it."""
         folder = os.path.join(self.arguments.merge, self.name)
         os.makedirs(folder, exist_ok=True)
-        chosen = os.path.join(self.arguments.work, self.name, "chosen")
-        shutil.rmtree(chosen, ignore_errors=True)
-        os.makedirs(chosen)
-        self.run("-set_cover_merge=1", "-timeout=30", f"-rss_limit_mb={PROCESS_MIB}",
-                 chosen, folder, self.kept, self.seeds)
+        chosen = self.choose(folder, self.kept, self.seeds)
         paths = [os.path.join(chosen, name) for name in os.listdir(chosen)]
         paths.sort(key=lambda path: (os.path.getsize(path), path))
         # Small and large ones alike.

@@ -12,14 +12,16 @@
 
 import os
 import sys
+import time
 
 door = next((a[len("--door="):] for a in sys.argv if a.startswith("--door=")), None)
 if door is None:
     sys.exit("error: no door; --door=NAME is one of: good bad")
 flags = dict(a[1:].split("=", 1) for a in sys.argv[1:] if a.startswith("-") and "=" in a)
 paths = [a for a in sys.argv[1:] if not a.startswith("-")]
-if "fork" in flags:
-    print("#100: cov: 7 ft: 8\n#2000: cov: 70 ft: 80 corp: 9")
+if "max_total_time" in flags:
+    print("#100\tINITED cov: 7 ft: 8\n#2000\tDONE   cov: 70 ft: 80 corp: 9")
+    time.sleep(int(flags["max_total_time"]))
     names = ("fine", "wrong", "known", "bounds", "bounds") if door == "bad" else ()
     for number, name in enumerate(names):
         with open(f"{flags['artifact_prefix']}crash-{number}", "w") as file:
