@@ -206,6 +206,10 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
   for (Type type : llvm::concat<const Type>(function.getArgumentTypes(),
                                             function.getResultTypes())) {
     auto shaped = dyn_cast<ShapedType>(type);
+    if (shaped && shaped.getElementType().isUnsignedInteger())
+      return emitError() << "type " << type
+                         << " is not supported: expected i8 with '"
+                         << kUnsignedAttrName << "' for u8";
     int64_t numSizes =
         shaped && shaped.hasRank() ? shaped.getNumDynamicDims() : 0;
     SmallVector<int64_t> sizes(numSizes, 0);
@@ -221,17 +225,17 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
   SizeSignature sizes(analysis, context);
   SmallVector<std::string> sizeNames;
 
-  // i8 is u8 in the C signature if an attribute says so.
-  auto getAbiType = [](Type type, bool isUnsigned) -> Type {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!isUnsigned || !tensor || !tensor.getElementType().isInteger(8))
-      return type;
-    return tensor.clone(
-        IntegerType::get(type.getContext(), 8, IntegerType::Unsigned));
-  };
-  auto createArg = [&](StringAttr name, std::string fallback, Type type,
+  auto createArg = [&](StringAttr name, std::string fallback, Attribute u8,
                        Value value, bool isResult) -> FailureOr<ArgAttr> {
     SmallVector<int64_t> argSizes;
+    Type type = value.getType();
+    if (u8) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || !tensor.getElementType().isInteger(8))
+        return emitError() << "'" << kUnsignedAttrName
+                           << "' needs a tensor of i8, got " << type;
+      type = tensor.clone(IntegerType::get(context, 8, IntegerType::Unsigned));
+    }
     StringRef chosen = name ? name.getValue() : StringRef(fallback);
     ArrayAttr givenNames;
     if (auto argument = dyn_cast<BlockArgument>(value);
@@ -271,14 +275,12 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
   SmallVector<ArgAttr> inputs, outputs;
   for (BlockArgument argument : function.getArguments()) {
     unsigned number = argument.getArgNumber();
-    FailureOr<ArgAttr> arg = createArg(
-        function.getArgAttrOfType<StringAttr>(number,
-                                              PosencDialect::kNameAttrName),
-        "in" + std::to_string(number),
-        getAbiType(argument.getType(),
-                   bool(function.getArgAttr(number, kUnsignedAttrName))),
-        argument,
-        /*isResult=*/false);
+    FailureOr<ArgAttr> arg =
+        createArg(function.getArgAttrOfType<StringAttr>(
+                      number, PosencDialect::kNameAttrName),
+                  "in" + std::to_string(number),
+                  function.getArgAttr(number, kUnsignedAttrName), argument,
+                  /*isResult=*/false);
     if (failed(arg))
       return failure();
     inputs.push_back(*arg);
@@ -292,14 +294,12 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
       return emitError() << "result #" << number << " is " << value.getType()
                          << ", expected a ranked tensor: a kernel writes its "
                             "results to memory";
-    FailureOr<ArgAttr> arg = createArg(
-        function.getResultAttrOfType<StringAttr>(number,
-                                                 PosencDialect::kNameAttrName),
-        "out" + std::to_string(number),
-        getAbiType(value.getType(),
-                   bool(function.getResultAttr(number, kUnsignedAttrName))),
-        value,
-        /*isResult=*/true);
+    FailureOr<ArgAttr> arg =
+        createArg(function.getResultAttrOfType<StringAttr>(
+                      number, PosencDialect::kNameAttrName),
+                  "out" + std::to_string(number),
+                  function.getResultAttr(number, kUnsignedAttrName), value,
+                  /*isResult=*/true);
     if (failed(arg))
       return failure();
     outputs.push_back(*arg);

@@ -178,8 +178,12 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
 /// Checks `posenc.name`, the name of an argument or a result, and
 /// `posenc.unsigned`.
 static LogicalResult verifyName(Operation *op, NamedAttribute attr) {
-  if (attr.getName() == kUnsignedAttrName && isa<UnitAttr>(attr.getValue()))
+  if (attr.getName() == kUnsignedAttrName) {
+    if (!isa<UnitAttr>(attr.getValue()))
+      return op->emitError() << "expected '" << kUnsignedAttrName
+                             << "' as a unit, got " << attr.getValue();
     return success();
+  }
   if (attr.getName() != PosencDialect::kNameAttrName ||
       !isa<StringAttr>(attr.getValue()))
     return op->emitError() << "expected '" << PosencDialect::kNameAttrName

@@ -131,7 +131,7 @@ LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
     buildTiledToVectorPipeline(toCode, options);
   if (to >= Stage::Llvm && from < Stage::Llvm)
     buildVectorToLLVMPipeline(toCode, options);
-  // A user's schedule may leave what is not valid, which passes do not expect.
+  // A user's schedule may leave invalid IR, so each pass after it is verified.
   LogicalResult tiled = options.schedule.empty()
                             ? runUnverified(toTiles, module)
                             : toTiles.run(module);

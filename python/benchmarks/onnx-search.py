@@ -129,7 +129,7 @@ def check(graph, nodes, compiler, folder, fault=None):
             for node in model.graph.node for name in node.output}
     for name, got in results.items():
         expected = arrays[name]
-        if got.dtype != expected.dtype or not agrees(got, expected, read[name]):
+        if got.dtype != expected.dtype or not agrees(got, expected, read.get(name, ())):
             raise Wrong(f"{name}: got {got.dtype} {got.shape} {got.ravel()[:8]}, expected "
                         f"{expected.dtype} {expected.shape} {expected.ravel()[:8]}")
     return None

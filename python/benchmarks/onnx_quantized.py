@@ -7,7 +7,7 @@
 # ===----------------------------------------------------------------------===#
 """Generators of operators of quantized models, which this module adds to GENERATORS.
 
-Codes that are not elements of inputs and results, such as u8, are made and read by nodes
+Codes that are not elements of inputs and results, such as u16, are made and read by nodes
 that are drawn together."""
 
 import math

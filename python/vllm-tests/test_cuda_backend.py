@@ -163,7 +163,7 @@ def test_batches_that_flash_attention_runs(make_layer, monkeypatch, change):
 @pytest.mark.parametrize("options, reason", [
     ({"kv_cache_dtype": "nvfp4"}, "quantized caches ('nvfp4') are not supported"),
     ({"kv_cache_dtype": "ultraquant_4bit"},
-     "there are no kernels: kernels have no type 'torch.uint8': expected one of"),
+     "there are no kernels: caches of elements 'torch.uint8' are not supported"),
     ({"decode_ranks": 2}, "decode context parallelism is not supported")])
 def test_layers_that_keep_flash_attention(make_layer, monkeypatch, options, reason):
     from posenc.vllm import _cuda_backend

@@ -36,6 +36,31 @@ func.func @table(%first: i64, %n: index) -> tensor<?x16xf32> {
 
 // -----
 
+// Elements of i8 are u8 in the C signature if the user says so.
+// CHECK-LABEL: func.func @bytes
+// CHECK-SAME: #posenc.arg<"x", tensor<?xui8>, [0]>, #posenc.arg<"y", tensor<?xi8>, [0]>
+// CHECK-SAME: outputs = [#posenc.arg<"out0", tensor<?xui8>, [0]>]
+func.func @bytes(%x: tensor<?xi8> {posenc.name = "x", posenc.unsigned}, %y: tensor<?xi8> {posenc.name = "y"}) -> (tensor<?xi8> {posenc.unsigned}) {
+  %r = linalg.max ins(%x, %y : tensor<?xi8>, tensor<?xi8>) outs(%x : tensor<?xi8>) -> tensor<?xi8>
+  return %r : tensor<?xi8>
+}
+
+// -----
+
+// expected-error@+1 {{'posenc.unsigned' needs a tensor of i8, got 'tensor<4xf32>'}}
+func.func @floats(%x: tensor<4xf32> {posenc.unsigned}) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{type 'tensor<4xui8>' is not supported: expected i8 with 'posenc.unsigned' for u8}}
+func.func @unsigned(%x: tensor<4xui8>) -> tensor<4xui8> {
+  return %x : tensor<4xui8>
+}
+
+// -----
+
 // These two sizes cannot be equal.
 func.func @unequal(%a: tensor<4xf32>, %b: tensor<5xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
   %0 = tensor.cast %a : tensor<4xf32> to tensor<?xf32>

@@ -26,21 +26,34 @@ namespace runtime = ::posenc::runtime;
 using reference::DType;
 using reference::ResultKind;
 
-/// Converts i1, whose bytes are true unless 0, to i32 of 0 and 1.
-static runtime::Array widenBools(const runtime::Array &array) {
+/// Converts i1, whose bytes are true unless 0, and u8 to i32.
+static runtime::Array widenBytes(const runtime::Array &array) {
   runtime::Array wide;
   std::string error;
   if (!runtime::Array::allocate(POSENC_I32, array.shape(), wide, error))
     llvm::report_bad_alloc_error(error.c_str());
-  for (size_t i = 0; i < array.numElements(); ++i)
-    wide.dataAs<int32_t>()[i] = array.dataAs<uint8_t>()[i] != 0;
+  bool isBool = array.dtype() == POSENC_I1;
+  for (size_t i = 0; i < array.numElements(); ++i) {
+    uint8_t byte = array.dataAs<uint8_t>()[i];
+    wide.dataAs<int32_t>()[i] = isBool ? byte != 0 : byte;
+  }
   return wide;
+}
+
+/// The same for expected values. The oracle computes u8 as i8 of the same bits.
+static ReferenceValue widenBytes(ReferenceValue value, posenc_dtype dtype) {
+  value.type = DType::I32;
+  for (long double &element : value.array.values)
+    element = dtype == POSENC_I1 ? element != 0
+              : element < 0      ? element + 256
+                                 : element;
+  return value;
 }
 
 llvm::Expected<ReferenceValue>
 mlir::posenc::convertToReference(const runtime::Array &array) {
   if (array.dtype() == POSENC_I1)
-    return convertToReference(widenBools(array));
+    return convertToReference(widenBytes(array));
   std::optional<DType> type = getOracleType(array.dtype());
   if (!type)
     return llvm::createStringError(
@@ -254,12 +267,9 @@ static Measured measure(const runtime::Array &result,
 bool mlir::posenc::compareResult(size_t number, const runtime::Array &result,
                                  const ReferenceValue &expected,
                                  const Limits &limits, llvm::StringRef note) {
-  if (result.dtype() == POSENC_I1) {
-    ReferenceValue bools = expected;
-    for (long double &value : bools.array.values)
-      value = value != 0;
-    return compareResult(number, widenBools(result), bools, limits, note);
-  }
+  if (result.dtype() == POSENC_I1 || result.dtype() == POSENC_U8)
+    return compareResult(number, widenBytes(result),
+                         widenBytes(expected, result.dtype()), limits, note);
   bool isAttention = expected.isAttention;
   std::optional<double> limitRel = limits.maxRel, limitUlp = limits.maxUlp;
   if (isAttention && !limitRel)

@@ -24,11 +24,14 @@ inline bool isSameType(posenc_dtype a, posenc_dtype b) {
   return plain(a) == plain(b);
 }
 
-/// Gives bytes of a .npy file, which does not record which f8 type they are,
-/// the type of the argument.
-inline void interpretBytes(::posenc::runtime::Array &array, posenc_dtype wanted) {
+/// Sets the type of an array of bytes to that of the argument: a .npy file does
+/// not record which f8 type its bytes are, and may have booleans as u1.
+inline void interpretBytes(::posenc::runtime::Array &array,
+                           posenc_dtype wanted) {
   bool isByte = array.dtype() == POSENC_U8 || array.dtype() == POSENC_F8E4M3FN;
-  if (isByte && (wanted == POSENC_F8E4M3FN || wanted == POSENC_F8E5M2))
+  bool isFloat = wanted == POSENC_F8E4M3FN || wanted == POSENC_F8E5M2;
+  if ((isByte && isFloat) ||
+      (array.dtype() == POSENC_U8 && wanted == POSENC_I1))
     array.reinterpret(wanted);
 }
 

@@ -51,14 +51,21 @@ bool mlir::posenc::compareWithTolerance(size_t number,
   auto error = [&]() -> llvm::raw_ostream & {
     return getErrorStream() << "error: result #" << number << note << ": ";
   };
+  bool isU8 = result.dtype() == POSENC_U8;
   auto load = [&](size_t i) -> long double {
     if (result.dtype() == POSENC_I1)
       return result.dataAs<uint8_t>()[i] != 0;
+    if (isU8)
+      return result.dataAs<uint8_t>()[i];
     return reference::decode(
         expected.type,
         reference::loadBits(expected.type, result.data(), int64_t(i)));
   };
-  const std::vector<long double> &wanted = expected.array.values;
+  std::vector<long double> wanted = expected.array.values;
+  // Expected values of u8 are i8 of the same bits.
+  if (isU8)
+    for (long double &value : wanted)
+      value += value < 0 ? 256 : 0;
   bool sameShape = result.shape() == expected.array.shape;
   size_t worst = 0, numWrong = 0;
   ElementError largest;

@@ -24,8 +24,8 @@ def Posenc_ArgAttr : Posenc_Attr<"Arg", "arg"> {
 
     Constraints:
     - (arg_c1) the type is a ranked tensor of f64, f32, f16, bf16, f8E4M3FN,
-      f8E5M2, i64, i32, i8, i1 or index, or an i64, i32, index, f32 or f64
-      scalar.
+      f8E5M2, i64, i32, i8, ui8, i1 or index, or an i64, i32, index, f32 or
+      f64 scalar.
     - (arg_c2) there is one size for every dynamic dimension, and none is
       negative.
     - (arg_c3) the name is an identifier in C and in C++: not a keyword, a

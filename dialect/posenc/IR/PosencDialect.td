@@ -44,6 +44,7 @@ def PosencDialect : Dialect {
     | `posenc.doc` | function | string | the user, posenc-create-kernels | posenc-emit-c-interface, posenc-compile | documentation for the C header and metadata, in lines |
     | `posenc.layers` | function | list of i64 | the user | posenc-emit-c-interface, posenc-compile | numbers of the layers of a model that the function is for, in ascending order |
     | `posenc.name` | argument, result | string | the user, posenc-pack-arguments | posenc-pack-arguments, posenc-create-kernels, posenc-compile | name in headers and metadata. posenc-emit-c-interface removes it. |
+    | `posenc.unsigned` | argument, result | unit | the user | posenc-create-kernels | elements of i8 are u8 in the C signature. posenc-emit-c-interface removes it. |
     | `posenc.sizes` | argument | list of strings | the user | posenc-create-kernels | names of the dynamic sizes in headers and metadata, in order. A size that several arguments share has the name that the first of them gives. |
     | `posenc.packed` | argument | unit | the user | posenc-pack-arguments | callers pack this right-hand matrix of matrix products once, by the function `<function>_pack_<argument>` |
     | `posenc.layout` | argument | string | posenc-pack-arguments | posenc-create-kernels | name of the layout of a packed matrix; replaces `posenc.packed` |

@@ -90,8 +90,11 @@ static FailureOr<Equation> parseEquation(NodeImporter &node, StringRef given) {
   left.split(terms, ',');
   size_t numOperands = node.node.inputs.size();
   if (terms.size() != numOperands)
-    return node.emitError() << "the equation is about " << terms.size()
-                            << " operands, and there are " << numOperands;
+    return node.emitError() << "the equation has " << terms.size()
+                            << " operands instead of " << numOperands;
+  for (size_t number = 0; number < numOperands; ++number)
+    if (!node.hasInput(number))
+      return node.emitError() << "input " << number << " is missing";
   Equation equation;
   int64_t numEllipsisDims = 0;
   std::map<unsigned, unsigned> counts;
@@ -271,6 +274,9 @@ static FailureOr<Labeled> multiplyPair(NodeImporter &node, Labeled left,
   };
   Labeled result;
   result.labels = join({batch, rows, columns});
+  if (result.labels.size() > kMaxRank)
+    return node.emitError() << "a product of operands has more than "
+                            << kMaxRank << " dimensions";
   if (summed.empty()) {
     SmallVector<Size> ones(rows.size(), Size(1));
     if (failed(assign(right.tensor, reshape(node, right.tensor,

@@ -92,7 +92,8 @@ enum class CodeUse {
   /// The results have the elements of the first input, as they are in memory.
   /// Other inputs are refused.
   Moved,
-  /// The results have elements of all inputs, whose types the operator compares.
+  /// The results have elements of all inputs, whose types the operator
+  /// compares.
   Joined,
   Read
 };

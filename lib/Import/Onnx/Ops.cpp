@@ -455,7 +455,7 @@ static Tensor convertCodes(NodeImporter &node, Tensor &tensor, Type element) {
                       Value x = isCode(from)
                                     ? extendCode(s, s.getLoc(), args[0], from)
                                     : args[0];
-                      // Floats from 128 on are no numbers of i8.
+                      // A float above 127 does not fit in i8.
                       if (isCode(element) && isa<FloatType>(x.getType()))
                         x = s.convert(x, s.getI32Type());
                       return x;

@@ -149,8 +149,13 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
            << "the number of elements of the new shape differs";
   // All sizes of a tensor with one element are 1.
   auto getOnes = [&](size_t rank) { return SmallVector<Size>(rank, Size(1)); };
-  if (groups.empty())
+  if (groups.empty()) {
+    for (const Size &size : llvm::concat<const Size>(tensor.shape, shape))
+      if (!mayBeEqual(node, size, Size(1)))
+        return node.emitError()
+               << "the number of elements of the new shape differs";
     (void)requireEqual(node, before, after);
+  }
   if (shape.empty())
     value =
         castTo(node, value,

@@ -148,7 +148,7 @@ static LogicalResult importEyeLike(NodeImporter &node) {
   if (const AttributeProto *type = node.getAttribute("dtype")) {
     int64_t number = type->i.value_or(0);
     element = getElementType(node.getContext(), number);
-    if (!element)
+    if (!element || isCode(element))
       return node.emitError() << "element type " << describeDataType(number)
                               << " is not supported";
   }

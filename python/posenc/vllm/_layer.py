@@ -87,8 +87,14 @@ class LayerKernels:
 
 def _find_cache(kv_cache_dtype: str, model_config) -> Cache:
     """Returns the elements of a cache, by vLLM's name of its type."""
-    return QUANTIZED.get(kv_cache_dtype) or Cache(name_of(kv_cache_dtype_str_to_dtype(
-        kv_cache_dtype, model_config)))
+    cache = QUANTIZED.get(kv_cache_dtype)
+    if cache is not None:
+        return cache
+    # Other caches of bytes hold codes of formats of their own.
+    dtype = kv_cache_dtype_str_to_dtype(kv_cache_dtype, model_config)
+    if name_of(dtype) not in ("f32", "bf16", "f16"):
+        raise Error(f"caches of elements '{dtype}' are not supported")
+    return Cache(name_of(dtype))
 
 
 class LayerImpl:

@@ -667,7 +667,7 @@ half, matrix = floats(3, 40).astype(np.float16), floats(40, 7).astype(np.float16
 product = np.einsum("ij,jk->ik", half.astype(np.float32), matrix.astype(np.float32))
 check("einsum-half", [node("Einsum", ["x", "m"], ["y0"], equation="ij,jk->ik")],
       {"x": half}, [constant("m", matrix)], [product.astype(np.float16)], opset=12)
-for equation, message in [("ij,jk->ik", "about 2 operands, and there are 1"),
+for equation, message in [("ij,jk->ik", "has 2 operands instead of 1"),
                           ("ij->k", "no operand has dimension 'k'"),
                           ("ij->ii", "has dimension 'i' twice"),
                           ("ijk->i", "3 dimensions for operand 0, which has 2"),
@@ -676,6 +676,12 @@ for equation, message in [("ij,jk->ik", "about 2 operands, and there are 1"),
                           ("...i->i", "the result needs '...'")]:
     refuse("einsum-refused", [node("Einsum", ["x"], ["y0"], equation=equation)],
            {"x": floats(2, 3)}, [], message)
+refuse("einsum-missing", [node("Einsum", ["x", ""], ["y0"], equation="i,j->ij")],
+       {"x": floats(2)}, [], "input 1 is missing")
+refuse("einsum-ranks", [node("Einsum", ["x", "x"], ["y0"], equation="abcdefghi,jklmnopqr->")],
+       {"x": floats(*[1] * 9)}, [], "more than 16 dimensions")
+refuse("eye-codes", [node("EyeLike", ["x"], ["y0"], dtype=2)], {"x": floats(2, 2)}, [],
+       "is not supported")
 # A tensor with one element becomes one of dynamic sizes, which must be 1, and back.
 shapes = [node("ReduceProd", ["x"], ["p"], keepdims=0), node("Shape", ["x"], ["s"]),
           node("Add", ["s", "less"], ["t"]), node("Reshape", ["p", "t"], ["y0"])]

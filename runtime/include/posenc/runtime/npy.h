@@ -17,10 +17,10 @@ namespace posenc::runtime {
 
 /// Reads the `.npy` file (format 1, 2 or 3) at `path` into `out`.
 ///
-/// NumPy types f2, f4, f8, i1, i4, i8 and b1 have the obvious element types.
-/// NumPy has no bf16 and f8 types: u2 and V2 become bf16, u1 and V1 become
-/// f8E4M3FN; a caller who expects f8E5M2 calls Array::reinterpret(). Fortran
-/// order and big-endian numbers are converted.
+/// NumPy types f2, f4, f8, i1, u1, i4, i8 and b1 have the obvious element
+/// types. NumPy has no bf16 and f8 types: u2 and V2 become bf16, V1 becomes
+/// f8E4M3FN. Calls take u8 where f8 or booleans are expected. Fortran order and
+/// big-endian numbers are converted.
 ///
 /// Returns false and sets `error` for any other file, also for one that is
 /// shorter or longer than its header says; `out` is then unchanged. Allocates
@@ -29,8 +29,8 @@ POSENC_RUNTIME_API bool readNpy(const std::string &path, Array &out,
                                 std::string &error);
 
 /// Writes `tensor` to `path` in `.npy` format 1, little-endian, C order: bf16
-/// as u2, f8 as u1, index as i8. A regular file is replaced atomically: on
-/// failure no new file remains, and an existing one keeps its contents. A
+/// as u2, f8 and u8 as u1, index as i8. A regular file is replaced atomically:
+/// on failure no new file remains, and an existing one keeps its contents. A
 /// device or pipe is written to directly. Returns false and sets `error` on
 /// failure.
 POSENC_RUNTIME_API bool writeNpy(const std::string &path,
