@@ -23,7 +23,7 @@ all: build
 setup:
 	@tools/setup.sh test
 
-# Says what is missing to build. Only setup, demo and test install it.
+# Says what is missing to build. Only setup and the targets that call it install it.
 required:
 	@tools/setup.sh check
 
@@ -144,13 +144,17 @@ test-asan: required
 # Searches inputs that crash, hang, or end without an error message: libFuzzer on each door
 # of test/fuzz/doors for TIME seconds, in a build with sanitizers and assertions. DOORS
 # names some of them. FUZZ_FLAGS=--merge=FOLDER keeps inputs that reach new code.
-TIME ?= 60
+ifneq ($(origin TIME),command line)
+TIME = 60
+endif
+unexport TIME
 DOORS ?=
-FUZZ_FLAGS =
+FUZZ_FLAGS ?=
+# The environment's TIME is the format of time(1).
 fuzz: fuzzer
 	@python3 test/fuzz/run-fuzz.py --fuzzer $(BUILD)-fuzz/bin/posenc-fuzz --jobs $(JOBS) \
 	  --work $(BUILD)-fuzz/fuzz --time $(TIME) --doors '$(DOORS)' $(FUZZ_FLAGS)
-fuzzer: required
+fuzzer: setup
 	@$(call configure,$(BUILD)-fuzz,fuzz)
 	@cmake --build $(BUILD)-fuzz -j $(JOBS) --target posenc-fuzz
 

@@ -122,9 +122,9 @@ class Door:
         paths = self.list_inputs()
         for path in random.sample(paths, min(len(paths), START_INPUTS)):
             shutil.copy(path, start)
-        command = self.get_command(f"-max_total_time={seconds}", "-timeout=30",
-                                   "-max_len=65536", f"-artifact_prefix={self.faults}/", new,
-                                   start)
+        command = self.get_command(
+            f"-max_total_time={seconds}", "-timeout=30", f"-report_slow_units={CPU_SECONDS}",
+            "-max_len=65536", f"-artifact_prefix={self.faults}/", new, start)
         with open(os.path.join(folder, "log"), "w") as log:
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
                                     stderr=subprocess.STDOUT, preexec_fn=limit_process,
@@ -204,32 +204,51 @@ class Door:
         self.startup = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
 
     def triage(self, known):
-        """Returns the number of known faults, and the other ones: their names with the first
-        input. Inputs without a fault, and those with a known one, are removed."""
+        """Returns the number of known faults, that of inputs that do not fail alone, and the
+        other faults: their names with the first input. Inputs with a known fault are
+        removed, and those that were only slow beside others."""
         self.measure_startup()
-        num_known, faults = 0, {}
+        num_known, num_unrepeated, faults = 0, 0, {}
         for entry in sorted(os.listdir(self.faults)):
             path = os.path.join(self.faults, entry)
             fault, output = self.check(path)
-            is_known = fault and any(name in output for name in known)
-            num_known += bool(is_known)
-            if not fault or is_known:
+            if fault and not is_known(output, known):
+                faults.setdefault(fault, (path, output))
+                continue
+            num_known += bool(fault)
+            if fault or entry.startswith(("slow-unit", "timeout")):
                 os.remove(path)
             else:
-                faults.setdefault(fault, (path, output))
-        return num_known, faults
+                num_unrepeated += 1
+        return num_known, num_unrepeated, faults
 
     def merge(self):
         """Adds inputs that reach other code than those of the folder to it."""
         folder = os.path.join(self.arguments.merge, self.name)
         os.makedirs(folder, exist_ok=True)
-        chosen = self.choose(folder, self.kept, self.seeds)
-        paths = [os.path.join(chosen, name) for name in os.listdir(chosen)]
+        chosen, old = self.choose(folder, self.kept, self.seeds), set(os.listdir(folder))
+        paths = [os.path.join(chosen, name) for name in os.listdir(chosen) if name not in old]
         paths.sort(key=lambda path: (os.path.getsize(path), path))
         # Small and large ones alike.
-        count = min(max(self.arguments.most_files - len(os.listdir(folder)), 0), len(paths))
+        count = min(max(self.arguments.most_files - len(old), 0), len(paths))
         for number in range(count):
             shutil.copy(paths[-1 - number * len(paths) // count], folder)
+
+
+def list_frames(output):
+    """The functions of the stack in a report of a sanitizer, the innermost first."""
+    return [re.split(r" \(?/", frame)[0]
+            for frame in re.findall(r"^ *#\d+ 0x\w+ in (.*)", output, re.M)]
+
+
+def is_known(output, known):
+    """Whether a fault is in a known function that this project did not call back from."""
+    for frame in list_frames(output):
+        if any(name in frame for name in known):
+            return True
+        if "posenc" in frame:
+            return False
+    return False
 
 
 def name_fault(output):
@@ -239,10 +258,10 @@ def name_fault(output):
         return wrong.group(1)
     kind = re.search(r"ERROR: \w+: ([\w-]+)|runtime error: (.*)", output)
     what = next((text for text in kind.groups() if text), "") if kind else "ends"
-    for frame in re.findall(r"^ *#\d+ 0x\w+ in (.*)", output, re.M):
-        if "posenc" in frame and "fuzz" not in frame:
-            return f"{what} in {frame.split(' /')[0]}"
-    return what
+    own = (frame for frame in list_frames(output)
+           if "posenc" in frame and "posenc::fuzz" not in frame)
+    frame = next(own, None)
+    return f"{what} in {frame}" if frame else what
 
 
 def read_known_faults():
@@ -271,10 +290,10 @@ def main():
         start = time.monotonic()
         num_inputs, edges = door.search()
         seconds = time.monotonic() - start
-        num_known, faults = door.triage(known)
+        num_known, num_unrepeated, faults = door.triage(known)
         print(f"{name}: {num_inputs} inputs in {seconds:.0f} s, {edges} edges, "
               f"{len(os.listdir(door.kept))} inputs kept, {num_known} known faults of LLVM or "
-              f"MLIR, {len(faults)} faults", flush=True)
+              f"MLIR, {num_unrepeated} that do not fail alone, {len(faults)} faults", flush=True)
         for fault, (path, output) in faults.items():
             print(f"FAULT {fault}\n    {path}")
             print("".join(f"    {line}\n" for line in output.splitlines()[-40:]), flush=True)

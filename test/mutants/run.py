@@ -76,12 +76,17 @@ def run(command, folder, seconds):
 def list_files(source):
     """Returns the files of the sources: those of git, with new ones."""
     listed = subprocess.run(
-        ["git", "-C", source, "ls-files", "-co", "--exclude-standard", "-z"],
+        # A checkout may belong to another user, as in a container.
+        ["git", "-c", "safe.directory=*", "-C", source, "ls-files", "-co", "--exclude-standard", "-z"],
         capture_output=True, text=True, check=False)
     if listed.returncode == 0 and listed.stdout:
         return [name for name in listed.stdout.split("\0") if name]
-    return [os.path.relpath(os.path.join(folder, name), source)
-            for folder, _, names in os.walk(source) for name in names]
+    files = []
+    for folder, subfolders, names in os.walk(source):
+        subfolders[:] = [name for name in subfolders
+                         if name != ".git" and not name.startswith("build")]
+        files += [os.path.relpath(os.path.join(folder, name), source) for name in names]
+    return files
 
 
 def read(path):
@@ -267,6 +272,11 @@ def load_results(path, key):
             except ValueError:
                 break  # the last line of a run that was killed
     if not results or results[0] != {"key": key}:
+        if len(results) > 1:
+            # Kept beside the new file.
+            os.replace(path, path + ".old")
+            print(f"mutants: {len(results) - 1} results of other sources or rooms are in "
+                  f"{path}.old", flush=True)
         return []
     return results[1:]
 

@@ -25,6 +25,7 @@
 #include "posenc/kernel/EntryStatus.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <cstring>
 #include <memory>
@@ -214,21 +215,20 @@ Calls::Arguments Calls::makeArguments(const posenc_function &function,
 static bool getRange(const Argument &argument, int64_t &lowest,
                      int64_t &highest) {
   lowest = highest = 0;
-  bool isEmpty = false;
-  for (size_t i = 0; i < argument.shape.size(); ++i) {
-    int64_t extent;
-    if (argument.shape[i] <= 0) {
-      isEmpty = true;
-      continue;
-    }
-    if (__builtin_mul_overflow(argument.shape[i] - 1, argument.strides[i],
-                               &extent) ||
-        __builtin_add_overflow(extent < 0 ? lowest : highest, extent,
-                               extent < 0 ? &lowest : &highest))
-      return isEmpty;
+  if (llvm::any_of(argument.shape, [](int64_t size) { return size <= 0; }))
+    return true;
+  // The stride of a contiguous tensor.
+  int64_t dense = 1;
+  for (size_t i = argument.shape.size(); i-- > 0;) {
+    int64_t stride = argument.hasStrides ? argument.strides[i] : dense, extent;
+    if (__builtin_mul_overflow(argument.shape[i] - 1, stride, &extent) ||
+        (!argument.hasStrides &&
+         __builtin_mul_overflow(dense, argument.shape[i], &dense)))
+      return false;
+    int64_t &end = extent < 0 ? lowest : highest;
+    if (__builtin_add_overflow(end, extent, &end))
+      return false;
   }
-  if (isEmpty)
-    lowest = highest = 0;
   auto capacity = static_cast<int64_t>(kArena / argument.elementBytes());
   return lowest > -capacity && highest < capacity &&
          highest - lowest < capacity;
@@ -334,7 +334,10 @@ static bool place(std::vector<std::unique_ptr<Argument>> &arguments) {
 }
 
 std::string posenc::fuzz::judgeCall(int32_t status, StringRef message,
-                                    bool isWritten) {
+                                    bool isWrongWrite) {
+  if (isWrongWrite)
+    return status ? "a refused call wrote to memory"
+                  : "a call wrote to memory that is not of its outputs";
   if (status == 0)
     return "";
   if (!isKnownStatus(status))
@@ -344,7 +347,7 @@ std::string posenc::fuzz::judgeCall(int32_t status, StringRef message,
     return "the message does not end";
   if (message.size() > 1 && message.front() == '\0')
     return "no message with status " + std::to_string(status);
-  return isWritten ? "a refused call wrote to an output" : "";
+  return "";
 }
 
 Outcome Calls::call(const posenc_function &function, Arguments &arguments,
@@ -358,8 +361,7 @@ Outcome Calls::call(const posenc_function &function, Arguments &arguments,
   CallArguments words;
   for (const auto &argument : arguments) {
     words.add(argument->isNull ? 0 : toWord(&argument->tensor));
-    if (argument->isOutput)
-      before.emplace_back(argument->memory.as<char>(), kArena);
+    before.emplace_back(argument->memory.as<char>(), kArena);
   }
   constexpr size_t kMessage = 256;
   size_t length = reader.next() % 4 ? kMessage : reader.below(8);
@@ -367,14 +369,19 @@ Outcome Calls::call(const posenc_function &function, Arguments &arguments,
   words.add(length ? toWord(message.as<char>()) : 0);
   words.add(static_cast<int64_t>(length));
   auto status = dispatch<int32_t>(entry, words);
-  bool isWritten = false;
-  size_t at = 0;
-  for (const auto &argument : arguments)
-    if (argument->isOutput)
-      isWritten |=
-          StringRef(argument->memory.as<char>(), kArena) != before[at++];
+  // An accepted call may write to the memory of its outputs.
+  auto mayWrite = [&](const Argument &owner) {
+    return llvm::any_of(arguments, [&](const auto &argument) {
+      return argument->isOutput &&
+             (argument->alias ? argument->alias : argument.get()) == &owner;
+    });
+  };
+  bool isWrongWrite = false;
+  for (auto [argument, bytes] : llvm::zip(arguments, before))
+    if (status || !mayWrite(*argument))
+      isWrongWrite |= StringRef(argument->memory.as<char>(), kArena) != bytes;
   std::string wrong =
-      judgeCall(status, StringRef(message.as<char>(), length), isWritten);
+      judgeCall(status, StringRef(message.as<char>(), length), isWrongWrite);
   return {wrong, status ? Read : Code};
 }
 

@@ -35,8 +35,8 @@ private:
 };
 } // namespace
 
-/// Wraps a function that runs an input. Its number selects passes and follows
-/// from the input, so that the same input does the same each time.
+/// Wraps a function that runs an input. The hash of the input selects passes,
+/// so that the same input does the same each time.
 template <typename Run> static RunInput withTargets(Run run) {
   auto targets = std::make_shared<FreshTargets>();
   return [targets, run](StringRef input) {

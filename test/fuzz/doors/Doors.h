@@ -56,9 +56,10 @@ std::vector<std::string> getPipelineSeeds();
 // CallDoor.cpp
 RunInput openCalls();
 /// Returns what is wrong with the result of a checked entry point: its status,
-/// the buffer of its message, and whether it wrote to an output. Empty if
-/// nothing is.
-std::string judgeCall(int32_t status, llvm::StringRef message, bool isWritten);
+/// the buffer of its message, and whether it wrote to memory that is not of its
+/// outputs, or to any memory if it refused the call. Empty if nothing is wrong.
+std::string judgeCall(int32_t status, llvm::StringRef message,
+                      bool isWrongWrite);
 // FileDoors.cpp
 RunInput openNpy(), openSafetensors(), openTuning(), openCache();
 RunInput openLibrary(), openMetadata();

@@ -19,6 +19,7 @@
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
@@ -145,19 +146,31 @@ std::vector<std::string> posenc::fuzz::getTuningSeeds() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A cache in a folder of its own, which is removed in the end.
+/// A cache with one entry, in a folder that all processes share.
 class OwnCache {
 public:
-  OwnCache() {
-    llvm::sys::fs::createUniqueDirectory("posenc-fuzz", folder);
+  OwnCache() : name("entry-" + std::to_string(getpid())) {
+    llvm::SmallString<64> folder;
+    llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
+    llvm::sys::path::append(folder, "posenc-fuzz-" + std::to_string(getuid()));
+    llvm::sys::fs::create_directories(folder, /*IgnoreExisting=*/true,
+                                      llvm::sys::fs::owner_all);
     setenv("POSENC_CACHE", folder.c_str(), /*overwrite=*/1);
     cache = mlir::posenc::CodeCache::fromEnvironment();
+    path = (folder + "/llvmcache-" + name).str();
   }
-  ~OwnCache() { llvm::sys::fs::remove_directories(folder); }
 
-  /// Loads an entry with this content, whose checksum is right unless `first`
-  /// is odd: a wrong one ends each reading at once.
+  /// Loads an entry with this content, whose checksum is right unless the first
+  /// byte is odd: a wrong one ends each reading at once.
   Outcome run(StringRef input) {
+    write(input);
+    Outcome outcome = load(input);
+    llvm::sys::fs::remove(path);
+    return outcome;
+  }
+
+private:
+  void write(StringRef input) {
     std::string checksum(32, 0);
     if (input.empty() || input.front() % 2 == 0) {
       llvm::BLAKE3 hash;
@@ -166,11 +179,12 @@ public:
       checksum.assign(bytes.begin(), bytes.end());
     }
     std::error_code code;
-    {
-      llvm::raw_fd_ostream os((folder + "/llvmcache-entry").str(), code);
-      os << checksum << input;
-    }
-    auto entry = cache.load("entry");
+    llvm::raw_fd_ostream os(path, code);
+    os << checksum << input;
+  }
+
+  Outcome load(StringRef input) {
+    auto entry = cache.load(name);
     if (!entry)
       return judge(false, llvm::toString(entry.takeError()));
     if (!*entry)
@@ -180,8 +194,7 @@ public:
     return {"", Read};
   }
 
-private:
-  llvm::SmallString<64> folder;
+  std::string name, path;
   mlir::posenc::CodeCache cache;
 };
 } // namespace
