@@ -678,8 +678,10 @@ for equation, message in [("ij,jk->ik", "has 2 operands instead of 1"),
            {"x": floats(2, 3)}, [], message)
 refuse("einsum-missing", [node("Einsum", ["x", ""], ["y0"], equation="i,j->ij")],
        {"x": floats(2)}, [], "input 1 is missing")
-refuse("einsum-ranks", [node("Einsum", ["x", "x"], ["y0"], equation="abcdefghi,jklmnopqr->")],
-       {"x": floats(*[1] * 9)}, [], "more than 16 dimensions")
+ranks = {"x": floats(*[1] * 9), "z": floats(*[1] * 16), "w": floats(1, 1)}
+refuse("einsum-ranks", [node("Einsum", ["x", "x", "z", "w"], ["y0"],
+                             equation="abcdefghi,jklmnopqr,abcdefghijklmnop,qr->")],
+       ranks, [], "more than 16 dimensions")
 refuse("eye-codes", [node("EyeLike", ["x"], ["y0"], dtype=2)], {"x": floats(2, 2)}, [],
        "is not supported")
 # A tensor with one element becomes one of dynamic sizes, which must be 1, and back.
