@@ -37,7 +37,7 @@ public:
     b.setInsertionPointToStart(module->getBody());
   }
 
-  /// Adds a value of i64 that is `term`.
+  /// Adds a value that is `term`.
   Value add(const Term &term, Type type) {
     Value value = block.addArgument(type, b.getLoc());
     encoder.bind(value, term);
@@ -55,10 +55,6 @@ public:
       assumeBits(bound, bits);
     return {Interval{add(low, b.getI64Type()), add(high, b.getI64Type()), bits},
             add(x, type)};
-  }
-  Interval getInterval(const Term &x) {
-    Value value = add(x, b.getI64Type());
-    return {value, value, width - 1};
   }
   /// Adds any truth of which a part may be unknown, and one of its values.
   std::pair<Truth, Value> addTruth(bool hasAny, bool hasAll) {

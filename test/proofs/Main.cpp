@@ -37,7 +37,7 @@ bool Report::finish(const std::string &group, const std::string &folder) {
       decide(claims, options.jobs, folder, options.fault != Fault::None);
   for (auto [claim, answer] : llvm::zip_equal(claims, answers)) {
     Rule &rule = rules[claim.rule];
-    ++rule.solved;
+    rule.solved += !claim.hasSolution();
     if (!answer.empty() && !rule.failed++)
       rule.example = answer;
   }
@@ -126,6 +126,20 @@ static const std::pair<StringRef, Prover> kGroups[] = {
     {"folds", proveFolds},
 };
 
+namespace {
+struct TemporaryFolder {
+  TemporaryFolder() {
+    if (llvm::sys::fs::createUniqueDirectory("posenc-proofs", path))
+      path.clear();
+  }
+  ~TemporaryFolder() {
+    if (!path.empty())
+      llvm::sys::fs::remove_directories(path);
+  }
+  llvm::SmallString<64> path;
+};
+} // namespace
+
 int main(int argc, char **argv) {
   Options options;
   std::vector<StringRef> names;
@@ -140,8 +154,10 @@ int main(int argc, char **argv) {
       options.fault = Fault::MinMax;
     else if (argument == "--fault=check")
       options.fault = Fault::Check;
+    else if (argument == "--fault=premises")
+      options.fault = Fault::Premises;
     else if (argument.consume_front("--jobs="))
-      isUsed &= !argument.getAsInteger(10, options.jobs);
+      isUsed &= !argument.getAsInteger(10, options.jobs) && options.jobs;
     else if (options.source.empty() && !argument.starts_with("-"))
       options.source = argument.str();
     else if (llvm::is_contained(llvm::make_first_range(kGroups), argument))
@@ -151,12 +167,14 @@ int main(int argc, char **argv) {
   }
   if (!isUsed || options.source.empty()) {
     llvm::errs() << "usage: " << argv[0]
-                 << " [--quick] [--fault=off-by-one|min-max|check] [--jobs=N] "
-                    "SOURCES [GROUP...]\n";
+                 << " [--quick] [--fault=off-by-one|min-max|check|premises] "
+                    "[--jobs=N] SOURCES [GROUP...]\n";
     return 2;
   }
-  llvm::SmallString<64> folder;
-  if (llvm::sys::fs::createUniqueDirectory("posenc-proofs", folder)) {
+  // Its destructor runs when a proof exits, too.
+  static TemporaryFolder temporary;
+  const llvm::SmallString<64> &folder = temporary.path;
+  if (folder.empty()) {
     llvm::errs() << "no temporary folder\n";
     return 2;
   }
@@ -186,7 +204,6 @@ int main(int argc, char **argv) {
     if (!isRight)
       status = 1;
   }
-  llvm::sys::fs::remove_directories(folder);
   outs() << (status                         ? "prove: failed\n"
              : options.fault == Fault::None ? "prove: every rule holds\n"
                                             : "prove: the fault is found in "

@@ -159,7 +159,8 @@ public:
       encoder.bind(argument, at);
   }
   /// Claims that the mask is right for the pair. Returns whether there is one.
-  bool claim(const std::string &rule, const TileMask &mask) {
+  bool claim(const std::string &rule, const TileMask &mask,
+             bool impossible = false) {
     if (!mask)
       return false;
     Term holds = encoder.get(cast<YieldOp>(block->getTerminator()).getValue());
@@ -169,7 +170,8 @@ public:
       claims.push_back(implies(holds, encoder.get(mask.isAny)));
     if (mask.isAll)
       claims.push_back(implies(encoder.get(mask.isAll), holds));
-    report.add(mlir::posenc::proofs::claim(rule, encoder, all(claims)));
+    report.add(mlir::posenc::proofs::claim(rule, encoder, all(claims)),
+               impossible);
     return true;
   }
   /// Emits the bounds of the tile with tables, and claims that they are right.
@@ -381,7 +383,9 @@ static bool claimElements(Case &one, const std::string &rule, Value index,
   one.bindPair();
   MaskBounds bounds(one.attention.getWhere());
   one.b.setInsertionPointAfter(one.attention);
-  return one.claim(rule, bounds.emit(one.b, one.getTile()));
+  // No element is at min(query, -3), for one.
+  return one.claim(rule, bounds.emit(one.b, one.getTile()),
+                   /*impossible=*/true);
 }
 
 static void proveElements(MLIRContext &context, Report &report) {
@@ -390,7 +394,8 @@ static void proveElements(MLIRContext &context, Report &report) {
     return name.contains("cmp") || name == "arith.constant" ||
            name.starts_with("math");
   });
-  std::vector<int64_t> constants{-3, 1, 16, INT64_MAX - 5};
+  std::vector<int64_t> constants{16, -3, 1, int64_t{1} << 55,
+                                 -(int64_t{1} << 55)};
   if (report.options.isQuick)
     constants = {16};
   // Operations for which there is a rule, which are then combined.

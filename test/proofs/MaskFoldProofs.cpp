@@ -102,7 +102,7 @@ static std::string getModule(const std::string &masks,
          "posenc.yield %y : i1\n}\nreturn %r : tensor<1x?x2x8xf32>\n}\n";
 }
 
-/// Returns the number of a window, or what its absence means.
+/// Whether the masks by position let query `i` see key `j`.
 static Term isInWindow(AttentionOp op, const Term &i, const Term &j) {
   std::vector<Term> conditions;
   if (op.getCausal())
@@ -125,8 +125,10 @@ static bool proveFold(MLIRContext &context, Report &report,
                         after = parse(context, text);
   PassManager passes(&context);
   if (failed(parsePassPipeline("posenc-fold-masks", passes)) ||
-      failed(passes.run(*after)))
+      failed(passes.run(*after))) {
+    report.check(rule, false, [&] { return "fails in\n" + text; });
     return false;
+  }
   AttentionOp from, to;
   before->walk([&](AttentionOp op) { from = op; });
   after->walk([&](AttentionOp op) { to = op; });
@@ -156,6 +158,7 @@ static bool proveFold(MLIRContext &context, Report &report,
   Term is;
   switch (report.options.fault) {
   case Fault::None:
+  case Fault::Premises:
     is = getMask(to);
     break;
   case Fault::OffByOne:

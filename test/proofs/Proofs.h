@@ -47,10 +47,21 @@ public:
   /// A rule of the code, which needs a case.
   void require(const std::string &rule) { rules.try_emplace(rule); }
   /// A case that the solver decides later. In a quick run, some of the first
-  /// of each rule are left out, and most of the others.
-  void add(Claim claim) {
-    size_t number = ++rules[claim.rule].added;
-    if (!options.isQuick || llvm::isPowerOf2_64(number))
+  /// of each rule are left out, and most of the others. The premises of some,
+  /// of the first case only if others may be `impossible`, must have a
+  /// solution, so that the claim says something.
+  void add(Claim claim, bool impossible = false) {
+    Rule &rule = rules[claim.rule];
+    bool isSome = llvm::isPowerOf2_64(++rule.added);
+    bool isWrong = options.fault == Fault::Premises;
+    if (isWrong)
+      claim.premises += "(assert false)\n";
+    // With another fault, any claim that is false will do.
+    bool isFirst = options.isQuick || impossible;
+    if ((isFirst ? rule.added == 1 : isSome) &&
+        (isWrong || options.fault == Fault::None))
+      claims.push_back({claim.rule, claim.premises, /*denial=*/""});
+    if (isSome || !options.isQuick)
       claims.push_back(std::move(claim));
   }
   /// A case that was computed. `explain` describes it if it fails.

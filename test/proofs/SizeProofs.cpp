@@ -57,9 +57,13 @@ struct Family {
     for (int64_t first : sizes)
       for (int64_t second : sizes)
         for (int64_t scalar : numbers)
-          for (int64_t element : {-2, 1})
-            for (int64_t loop = scalar; loop <= first; ++loop)
+          for (int64_t element : {-2, 1}) {
+            // Where the loop is empty, its variable has no value.
+            int64_t loop = scalar;
+            do
               all.push_back({first, second, scalar, element, loop});
+            while (++loop <= first);
+          }
     return all;
   }
   std::vector<SizeExpr> getOperands(const Report &report) const {
@@ -114,7 +118,8 @@ static std::optional<int64_t> evaluate(const Report &report, TermKind kind,
   return std::nullopt;
 }
 
-/// The value of an expression; nullopt where a divisor is not positive.
+/// The value of an expression; nullopt where a divisor is not positive, and for
+/// the variable of a loop that is empty.
 static std::optional<int64_t> evaluate(const Report &report,
                                        const SizeSymbols &symbols,
                                        const SizeExpr &expr,
@@ -127,6 +132,12 @@ static std::optional<int64_t> evaluate(const Report &report,
       std::optional<int64_t> factor;
       if (symbol.kind != SizeSymbol::Kind::Term) {
         factor = values[number];
+        if (symbol.kind == SizeSymbol::Kind::Loop) {
+          auto low = evaluate(report, symbols, symbol.range->first, values),
+               high = evaluate(report, symbols, symbol.range->second, values);
+          if (!low || !high || *factor < *low || *high < *factor)
+            return std::nullopt;
+        }
       } else {
         SmallVector<int64_t> operands;
         for (const SizeExpr &operand : symbol.operands) {
@@ -340,8 +351,11 @@ static void proveTerms(Report &report) {
           for (const Values &values : all) {
             SmallVector<int64_t> numbers;
             for (const SizeExpr &operand : list)
-              numbers.push_back(
-                  *evaluate(report, family.symbols, operand, values));
+              if (auto number =
+                      evaluate(report, family.symbols, operand, values))
+                numbers.push_back(*number);
+            if (numbers.size() != list.size())
+              continue;
             std::optional<int64_t> expected = evaluate(report, kind, numbers);
             std::optional<int64_t> value =
                 evaluate(report, family.symbols, term, values);

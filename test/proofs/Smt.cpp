@@ -38,8 +38,9 @@ static Term power(unsigned exponent) {
 
 Term mlir::posenc::proofs::call(StringRef function, ArrayRef<Term> arguments) {
   std::string text = "(" + function.str();
+  // The solver refuses unknown names, so a term that was not set is an error.
   for (const Term &argument : arguments)
-    text += " " + argument;
+    text += " " + (argument.empty() ? Term("missing") : argument);
   return text + ")";
 }
 
@@ -438,6 +439,7 @@ Term Encoder::encode(Operation *op, unsigned result) {
 Claim mlir::posenc::proofs::claim(StringRef rule, const Encoder &encoder,
                                   const Term &condition) {
   if (!encoder.getError().empty())
-    return {rule.str(), "(echo \"" + encoder.getError() + "\")\n"};
-  return {rule.str(), encoder.getText() + "(assert (not " + condition + "))\n"};
+    return {rule.str(), "(echo \"" + encoder.getError() + "\")\n",
+            "(assert false)\n"};
+  return {rule.str(), encoder.getText(), "(assert (not " + condition + "))\n"};
 }

@@ -72,9 +72,10 @@ public:
 
   /// The range of the sizes of tensors: 0 to 2^bits.
   unsigned sizeBits = 40;
-  /// Faults: replaces minima by maxima, skips conditions of `select`, and adds
-  /// 1 to sums, in operation number `faultAt` that can have the fault.
-  enum class Fault { None, MinMax, Check, OffByOne };
+  /// Faults: replaces minima by maxima, skips conditions of `select`, or adds
+  /// 1 to sums, in each operation that is encoded meanwhile. Premises are a
+  /// fault of claims, which contradict themselves.
+  enum class Fault { None, MinMax, Check, OffByOne, Premises };
   Fault fault = Fault::None;
 
   const std::string &getText() const { return text; }
@@ -94,13 +95,16 @@ private:
   std::vector<llvm::DenseMap<mlir::Value, Term>> scopes{1};
   std::string text, error;
   unsigned numNames = 0;
-  llvm::DenseMap<mlir::Value, Term> tensors, sizes;
+  llvm::DenseMap<mlir::Value, Term> tensors;
   llvm::StringMap<bool> declared;
 };
 
-/// A claim: `assumptions` and definitions, and what follows from them.
+/// A claim: assumptions and definitions, and the denial of what follows from
+/// them, which has no solution. That of `premises` has no denial, and a
+/// solution: what follows from a contradiction proves nothing.
 struct Claim {
-  std::string rule, text;
+  std::string rule, premises, denial;
+  bool hasSolution() const { return denial.empty(); }
 };
 /// What the solver said of a claim: empty if it holds.
 using Answer = std::string;

@@ -40,8 +40,11 @@ static std::string solve(const std::string &text, const std::string &file) {
   }
   std::optional<StringRef> redirects[] = {StringRef(), StringRef(output),
                                           StringRef(output)};
-  llvm::sys::ExecuteAndWait(*program, {*program, "-smt2", file}, std::nullopt,
-                            redirects);
+  // The limit of each claim does not hold while z3 reads. `SecondsToWait` is
+  // one alarm of the whole process, which jobs would share.
+  std::string limit = "-T:" + std::to_string((kBatch + 1) * kTimeout / 1000);
+  llvm::sys::ExecuteAndWait(*program, {*program, "-smt2", limit, file},
+                            std::nullopt, redirects);
   auto buffer = llvm::MemoryBuffer::getFile(output);
   std::string printed =
       buffer ? (*buffer)->getBuffer().str() : "error: z3 printed nothing";
@@ -52,14 +55,15 @@ static std::string solve(const std::string &text, const std::string &file) {
 
 static std::string getText(const Claim &claim) {
   return "(reset)\n(set-option :timeout " + std::to_string(kTimeout) + ")\n" +
-         claim.text + "(check-sat)\n";
+         claim.premises + claim.denial + "(check-sat)\n";
 }
 
 /// Returns the numbers of a counterexample, without those that are derived.
 static Answer explain(const Claim &claim, const std::string &file) {
-  std::string model = solve("(set-option :pp.single_line true)\n" + claim.text +
-                                "(check-sat)\n(get-model)\n",
-                            file);
+  std::string model =
+      solve("(set-option :pp.single_line true)\n" + claim.premises +
+                claim.denial + "(check-sat)\n(get-model)\n",
+            file);
   std::string text = "false for";
   llvm::SmallVector<StringRef> lines;
   StringRef(model).split(lines, '\n');
@@ -77,7 +81,7 @@ std::vector<Answer> mlir::posenc::proofs::decide(llvm::ArrayRef<Claim> claims,
                                                  unsigned jobs,
                                                  const std::string &folder,
                                                  bool untilFalse) {
-  std::vector<Answer> answers(claims.size());
+  std::vector<Answer> answers(claims.size(), untilFalse ? "" : "not decided");
   std::atomic<size_t> next{0};
   std::atomic<bool> isDone{false};
   auto work = [&](unsigned worker) {
@@ -100,13 +104,18 @@ std::vector<Answer> mlir::posenc::proofs::decide(llvm::ArrayRef<Claim> claims,
           alone = solve(getText(claim), file);
           line = StringRef(alone).trim();
         }
-        if (line == "sat" && untilFalse) {
+        if (line == (claim.hasSolution() ? "sat" : "unsat")) {
+          answers[first + i].clear();
+        } else if (line == "unsat") {
+          answers[first + i] = "has premises without a solution";
+        } else if (line == "sat" && untilFalse) {
           answers[first + i] = "false";
           isDone = true;
-        } else if (line == "sat")
+        } else if (line == "sat") {
           answers[first + i] = explain(claim, file);
-        else if (line != "unsat")
+        } else {
           answers[first + i] = "not decided: " + line.str();
+        }
       }
     }
   };

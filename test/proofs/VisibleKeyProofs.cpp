@@ -273,8 +273,8 @@ private:
   SmallVector<OnlineAttentionOp> tiles;
   Encoder encoder;
 
-  Term sequence, numQueries, numKeys, queryBlock, endOfBlocks, firstKey,
-      beginOfKeys, endOfKeys, stepOfKeys;
+  Term sequence, endOfSequences, headTask, endOfHeads, numQueries, numKeys,
+      queryBlock, endOfBlocks, firstKey, beginOfKeys, endOfKeys, stepOfKeys;
   /// The number of a tile within the block, and the end of these numbers.
   Term tile = "0", endOfTiles = "1";
 };
@@ -299,13 +299,21 @@ void Nest::bindLoops() {
       for (auto [number, variable] : llvm::enumerate(all.getInductionVars())) {
         Term term = encoder.declareInteger("task");
         Term end = get(all.getMixedUpperBound()[number]);
-        encoder.assume(all.getStaticLowerBound()[number] == 0 ? "true"
-                                                              : "false");
-        if (isRunning || number != 2)
+        report.check("loops count from 0 by 1",
+                     all.getStaticLowerBound()[number] == 0 &&
+                         all.getStaticStep()[number] == 1,
+                     [] { return "not in a loop over tiles"; });
+        if (isRunning || number == 0)
           encoder.assume(between("0", term, minus(end, "1")));
         encoder.bind(variable, term);
-        if (number == 0)
+        if (number == 0) {
           sequence = term;
+          endOfSequences = end;
+        }
+        if (number == 1) {
+          headTask = term;
+          endOfHeads = end;
+        }
         if (number == 2) {
           queryBlock = term;
           endOfBlocks = end;
@@ -372,7 +380,9 @@ void Nest::findSequence() {
 }
 
 void Nest::proveQueries(int64_t tilesOfBlock) {
-  report.require("loops reach each query");
+  for (const char *rule : {"loops reach each query", "loops reach each head",
+                           "loops reach each sequence"})
+    report.require(rule);
   if (tiles.empty())
     return;
   bindLoops();
@@ -387,6 +397,24 @@ void Nest::proveQueries(int64_t tilesOfBlock) {
                                                number(tilesOfBlock)})}));
   Term position =
       plus(get(tiles.front().getQueryIndex()), call("mod", {query, size}));
+  // Ragged sequences are one less than their starts. Tokens behind the last one
+  // may have an iteration of their own.
+  Term numSequences =
+      source.hasRaggedQueries() ? minus(getSize(3, 0), "1") : getSize(0, 0);
+  claim("loops reach each sequence",
+        source.hasRaggedQueries() ? atMost(numSequences, endOfSequences)
+                                  : call("=", {numSequences, endOfSequences}));
+  auto type = cast<RankedTensorType>(source.getQuery().getType());
+  Term heads = number(type.getDimSize(type.getRank() - 2)),
+       headsOfTile =
+           number(cast<RankedTensorType>(tiles.front().getQuery().getType())
+                      .getDimSize(0)),
+       head = encoder.declareInteger("head");
+  claim("loops reach each head",
+        all({implies(between("0", head, minus(heads, "1")),
+                     less(call("div", {head, headsOfTile}), endOfHeads)),
+             call("=", {get(tiles.front().getHeadIndex()),
+                        call("*", {headTask, headsOfTile})})}));
   claim("loops reach each query",
         all({less(queryBlock, endOfBlocks), less(tile, endOfTiles),
              call("=", {position, plus(query, minus(numKeys, numQueries))})}));
@@ -395,7 +423,7 @@ void Nest::proveQueries(int64_t tilesOfBlock) {
 void Nest::provePairs() {
   for (const char *rule :
        {"loops count only seen pairs", "loops count each seen pair",
-        "loops reach each seen key"}) {
+        "loops count no pair twice", "loops reach each seen key"}) {
     report.require(rule);
     report.check(rule, !tiles.empty(), [] { return "has no tiles"; });
   }
@@ -438,6 +466,23 @@ void Nest::provePairs() {
     path.push_back(isAllowed(encoder, op, {sequence, h, p, k}));
     counted.push_back(all(path));
   }
+  // Tiles are alternatives in the same iteration.
+  std::vector<Term> once;
+  for (auto [i, op] : llvm::enumerate(tiles)) {
+    report.check("loops count no pair twice",
+                 op->getParentOfType<scf::ForOp>() ==
+                     first->getParentOfType<scf::ForOp>(),
+                 [] { return "in a loop of its own"; });
+    once.push_back(
+        call("=", {get(op.getQueryIndex()), get(first.getQueryIndex())}));
+    once.push_back(
+        call("=", {get(op.getKeyIndex()), get(first.getKeyIndex())}));
+    once.push_back(
+        call("=", {get(op.getHeadIndex()), get(first.getHeadIndex())}));
+    for (size_t j = 0; j < i; ++j)
+      once.push_back(negate(all({counted[i], counted[j]})));
+  }
+  claim("loops count no pair twice", all(once));
   claim("loops count only seen pairs", implies(any(counted), sees));
   claim("loops count each seen pair",
         all({implies(sees, any(counted)),
