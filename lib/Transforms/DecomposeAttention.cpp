@@ -653,6 +653,25 @@ Value mlir::posenc::createPieceRow(OpBuilder &builder, Location loc,
   return arith::MinSIOp::create(builder, loc, start, rows);
 }
 
+PieceRange mlir::posenc::createPieceRange(ImplicitLocOpBuilder &b, Value begin,
+                                          Value end, int64_t keysPerPiece) {
+  auto create = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b,
+                                     b.getIntegerAttr(begin.getType(), value));
+  };
+  Value keys = create(keysPerPiece);
+  PieceRange range;
+  range.begin = arith::MaxUIOp::create(
+      b, arith::DivUIOp::create(b, begin, keys), create(1));
+  Value last = arith::DivUIOp::create(
+      b, arith::AddIOp::create(b, end, create(keysPerPiece - 1)), keys);
+  Value hasKeys =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end);
+  last = arith::SelectOp::create(b, hasKeys, last, create(0));
+  range.end = arith::MaxUIOp::create(b, last, range.begin);
+  return range;
+}
+
 ValueRange
 mlir::posenc::createAttentionNest(RewriterBase &rewriter, AttentionOp op,
                                   const AttentionNestOptions &options) {

@@ -80,6 +80,17 @@ struct AttentionNestOptions {
 Value createPieceRow(OpBuilder &builder, Location loc, Value sequence,
                      Value start, int64_t maxQueries);
 
+/// The pieces with keys after the first one, which has results without keys,
+/// too: at least 1, and an end that is at least `begin`.
+struct PieceRange {
+  Value begin, end;
+};
+
+/// Returns the pieces after the first one that have some of the keys from
+/// `begin` to before `end`, all of one integer or index type.
+PieceRange createPieceRange(ImplicitLocOpBuilder &b, Value begin, Value end,
+                            int64_t keysPerPiece);
+
 /// Emits the loops of an attention op on tensors at the insertion point.
 /// Returns the results that replace those of the op.
 ValueRange createAttentionNest(RewriterBase &rewriter, AttentionOp op,

@@ -594,13 +594,13 @@ int64_t AttentionKernel::getBlocksPerMultiprocessor() const {
 }
 
 Value AttentionKernel::getNumBlocks() {
-  return walksPieces() ? limitBlocks(host, nest.loops, numTiles,
-                                     getBlocksPerMultiprocessor())
-                       : numTiles;
+  return hasPieces() ? limitBlocks(host, nest.loops, numTiles,
+                                   getBlocksPerMultiprocessor())
+                     : numTiles;
 }
 
 void AttentionKernel::emitGrid() {
-  if (!walksPieces()) {
+  if (!hasPieces()) {
     ifWorking([&] { emitBlock(); });
     return;
   }

@@ -44,12 +44,10 @@ protected:
   virtual void emitGrid();
   /// Emits what the block does, after its indices and scalars are known.
   void emitBlock();
-  /// Whether tiles of queries have pieces of the keys, of which the grid has as
-  /// many as memory has keys.
+  /// Whether tiles of queries have pieces of the keys, of which the loops have
+  /// as many as memory has keys. The launch has at most as many blocks as the
+  /// GPU holds at once, and these share the pieces with keys.
   bool hasPieces();
-  /// Whether the launch has as many blocks as the GPU holds at once, and these
-  /// share the pieces with keys.
-  bool walksPieces() { return hasPieces(); }
   int64_t getBlocksPerMultiprocessor() const;
   /// Returns the number of blocks, an index of the host.
   virtual Value getNumBlocks();

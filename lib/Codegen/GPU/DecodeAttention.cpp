@@ -12,6 +12,7 @@
 #include "WarpgroupBuilder.h"
 
 #include "posenc/IR/CreateIndex.h"
+#include "posenc/Transforms/AttentionNest.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -45,7 +46,7 @@ SharedAddress DecodeAttention::getQuery(Value row, Value channel) {
 AttentionKernel::TileRange DecodeAttention::getTileRange() {
   TileRange range = AttentionKernel::getTileRange();
   Value first = b.mul(warp, tiles.stages);
-  range.firstStage = progress.empty() ? first : progress.front();
+  range.firstStage = progress.front();
   range.sumOfStages = b.add(b.mul(first, 2), 1);
   range.endOfLoads = endOfRun;
   range.isLoaded = endOfRun != nullptr;
@@ -57,10 +58,7 @@ void DecodeAttention::takeLoads() {
     reader.getScalars() = scalarsOfRun;
 }
 
-void DecodeAttention::endTiles(Value stage) {
-  if (!progress.empty())
-    progress.front() = stage;
-}
+void DecodeAttention::endTiles(Value stage) { progress.front() = stage; }
 
 //===----------------------------------------------------------------------===//
 // Pieces of warps
@@ -111,12 +109,9 @@ DecodeAttention::Pieces DecodeAttention::findPieces(Value number) {
       takePiece(b.add(gridSizes[kPiece], -1));
       end = b.toI32(reader.get(keys.getUpperBound()));
     });
-    pieces.second = arith::MaxUIOp::create(b, b.div(begin, kKeysPerPiece), one);
-    Value last = b.div(b.add(end, kKeysPerPiece - 1), kKeysPerPiece);
-    last =
-        b.select(b.compare(arith::CmpIPredicate::slt, begin, end), last, none);
-    last = arith::MaxUIOp::create(b, last, pieces.second);
-    Value count = b.add(b.sub(last, pieces.second), 1);
+    PieceRange range = createPieceRange(b, begin, end, kKeysPerPiece);
+    pieces.second = range.begin;
+    Value count = b.add(b.sub(range.end, range.begin), 1);
     pieces.count = b.mul(pieces.count, count);
   });
   return pieces;
@@ -136,7 +131,7 @@ DecodeAttention::Pieces DecodeAttention::findOwnPieces(Value first) {
   return {found[0], found[1]};
 }
 
-/// Emits the sum of the values of this lane and of those before it.
+/// Emits the inclusive prefix sum over the lanes of the warp.
 Value DecodeAttention::addLanesBefore(Value value) {
   for (int64_t distance : {1, 2, 4, 8, 16}) {
     Value other = b.shuffle(value, b.sub(lane, b.i32(distance)));
@@ -181,8 +176,14 @@ void DecodeAttention::emitGrid() {
   // first piece.
   SmallVector<Value> inits{begin, none, none};
   llvm::append_range(inits, progress);
+  // Another stream may shorten sequences meanwhile, so that the pieces end
+  // before `end`.
   b.emitWhile(
-      inits, [&](ValueRange all) { return b.compare(ult, all[0], end); },
+      inits,
+      [&](ValueRange all) {
+        return b.both(b.compare(ult, all[0], end),
+                      b.compare(ult, all[1], numTasks));
+      },
       [&](ValueRange all) {
         Pieces own = findOwnPieces(all[1]);
         Value count = b.mul(own.count, heads);
@@ -210,9 +211,8 @@ void DecodeAttention::emitGrid() {
       });
 }
 
-/// Emits the pieces of a task from `number` on in the list of all, before
-/// `end`, as far as they are consecutive ones of a head; returns how many these
-/// are.
+/// Emits the pieces of the list of all from `number` on that come before `end`
+/// and are consecutive pieces of one head of the task. Returns their number.
 Value DecodeAttention::emitPieces(const Task &task, Value number, Value end) {
   Value inTask = b.sub(number, task.begin);
   Value head = arith::DivUIOp::create(b, inTask, task.count);

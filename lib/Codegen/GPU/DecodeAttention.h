@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Each warp of the grid has rows of queries, tiles of keys and results of its
-// own, and waits for nobody: a piece of the keys of some rows is added by one
-// warp, tile after tile. Blocks are no more than warps that share a
-// multiprocessor.
+// own: a piece of the keys of some rows is added by one warp, tile after tile.
+// No warp waits for another. Warps of a block share only its multiprocessor.
 //
 //===----------------------------------------------------------------------===//
 

@@ -18,8 +18,6 @@
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
-#include <tuple>
-
 using namespace mlir;
 using namespace mlir::posenc;
 
@@ -36,9 +34,7 @@ struct BoundsLoops {
   BoundsLoops(OpBuilder &host, AttentionOp op, int64_t keys);
 
   scf::ForallOp loops;
-  /// Whether the tile has keys.
-  Value exists;
-  /// The bounds of its elements, if it has keys.
+  /// The bounds of the elements of the tile's keys, of which it has some.
   SmallVector<MaskBounds::Elements> elements;
 };
 } // namespace
@@ -58,39 +54,11 @@ BoundsLoops::BoundsLoops(OpBuilder &host, AttentionOp op, int64_t keys) {
       b, op, loops.getInductionVars()[0], numQueries, numKeys);
   Value size = createIndex(b, loc, keys);
   Value first = arith::MulIOp::create(b, loops.getInductionVars()[1], size);
-  exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, first,
-                                 sequence.numKeys);
   Value end = arith::MinSIOp::create(b, arith::AddIOp::create(b, first, size),
                                      sequence.numKeys);
   Value last = arith::SubIOp::create(b, end, createIndex(b, loc, 1));
-  // The bounds are emitted twice, as the branch has their types.
-  auto emit = [&] {
-    return MaskBounds(op.getWhere())
-        .emitElements(b, sequence.batch, first, last);
-  };
-  Operation *before = &loops.getBody()->back();
-  elements = emit();
-  SmallVector<Type> types;
-  for (const MaskBounds::Elements &element : elements)
-    types.append(2, element.low.getType());
-  while (before->getPrevNode() != last.getDefiningOp())
-    before->getPrevNode()->erase();
-  auto branch = scf::IfOp::create(b, types, exists, /*withElseRegion=*/true);
-  b.setInsertionPointToStart(branch.elseBlock());
-  SmallVector<Value> none;
-  for (Type type : types)
-    none.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
-  scf::YieldOp::create(b, none);
-  b.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<Value> found;
-  elements = emit();
-  for (const MaskBounds::Elements &element : elements)
-    llvm::append_values(found, element.low, element.high);
-  scf::YieldOp::create(b, found);
-  for (auto [i, element] : llvm::enumerate(elements)) {
-    element.low = branch.getResult(2 * i);
-    element.high = branch.getResult(2 * i + 1);
-  }
+  elements =
+      MaskBounds(op.getWhere()).emitElements(b, sequence.batch, first, last);
 }
 
 SmallVector<Value> mlir::posenc::allocateKeyBounds(OpBuilder &host,
@@ -161,7 +129,7 @@ void mlir::posenc::emitKeyBounds(OpBuilder &host, AttentionOp op,
           reader.getScalars().map(bounds.loops.getInductionVars(),
                                   ValueRange{at[0], at[1]});
           reader.cloneScalars(*bounds.loops.getBody());
-          b.emitIf(b.both(reader.get(bounds.exists), isFirstLane), [&] {
+          b.emitIf(isFirstLane, [&] {
             for (auto [element, result] :
                  llvm::zip_equal(bounds.elements, results))
               for (auto [i, bound] :

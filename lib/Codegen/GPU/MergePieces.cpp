@@ -25,7 +25,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Channels of a thread, of which rows have a multiple.
+/// The channels that a thread merges at a time. Rows have a multiple of it.
 static constexpr int64_t kChannels = 4;
 
 namespace {
@@ -82,7 +82,7 @@ private:
   /// into the kernel: the sequence, and the pieces with keys of a query.
   scf::ForallOp loops;
   AttentionSequence sequence;
-  Value firstPiece, endPiece;
+  PieceRange range;
   GpuKernel::Tensor outputs, logSums, output, logSum;
 };
 } // namespace
@@ -107,13 +107,7 @@ void PieceMerge::createLoops() {
   PositionMask mask(op);
   Value first = mask.emitFirstKey(inside, position);
   Value end = mask.emitEndKey(inside, position, sequence.numKeys);
-  Value keys = createIndex(inside, loc, keysPerPiece);
-  firstPiece = arith::DivUIOp::create(inside, first, keys);
-  Value hasKeys =
-      arith::CmpIOp::create(inside, arith::CmpIPredicate::slt, first, end);
-  endPiece = arith::SelectOp::create(
-      inside, hasKeys, arith::CeilDivUIOp::create(inside, end, keys),
-      firstPiece);
+  range = createPieceRange(inside, first, end, keysPerPiece);
 }
 
 /// Clones the scalars of the loops for a query of a sequence.
@@ -223,8 +217,8 @@ void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
   Value infinity = softmax.number(softmax.start);
   Value first = createIndex(b, b.getLoc(), 0),
         step = createIndex(b, b.getLoc(), 1);
-  secondPiece = arith::MaxUIOp::create(b, reader.get(firstPiece), step);
-  endOfPieces = arith::MaxUIOp::create(b, reader.get(endPiece), secondPiece);
+  secondPiece = reader.get(range.begin);
+  endOfPieces = reader.get(range.end);
   // The first group is followed by the ones with keys.
   Value second = arith::MaxUIOp::create(b, b.div(secondPiece, pieces), step);
   Value end = arith::MaxUIOp::create(

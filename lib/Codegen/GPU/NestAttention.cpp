@@ -495,7 +495,10 @@ static std::optional<FewQueries> findFewQueries(AttentionOp op,
   } else {
     sizes.sharesValues =
         !op.getMask() && areFirstChannels(op.getValue(), op.getKey());
-    if (auto groups = chooseWarpgroupTiles(sizes))
+    // Tiles begin at multiples of their size, and so must pieces: otherwise,
+    // windows of other rows would change which keys share a tile.
+    auto groups = chooseWarpgroupTiles(sizes);
+    if (groups && getKeysPerPiece(sizes) % groups->keys == 0)
       bulk = BulkTiles{groups->getRows(), groups->keys};
   }
   if (bulk && !supportsBulkCopies(op, bulk->keys))

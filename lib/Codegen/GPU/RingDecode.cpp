@@ -297,8 +297,7 @@ void RingDecode::startWarp() {
   keyMap = addTensorMap(host, kernel, b, op.getKey(), tiles.keys);
   valueMap = addTensorMap(host, kernel, b, op.getValue(), tiles.keys);
   boxRows = addBoxRows(host, kernel, b.getLoc(), op.getKey(), tiles.keys);
-  isLeader = b.compare(arith::CmpIPredicate::eq,
-                       b.rem(thread, GpuAttentionTiles::kWarp), b.i32(0));
+  isLeader = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
   progress = {b.i32(0), b.i32(0)};
   b.emitIf(isLeader, [&] {
     for (int64_t stage = 0; stage < tiles.stages; ++stage)

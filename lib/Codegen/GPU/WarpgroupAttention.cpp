@@ -286,7 +286,7 @@ WarpgroupAttention::Stage
 WarpgroupAttention::endSeenCopies(const Copies &copies, Value isFirstLane,
                                   const Stage &stage) {
   bool isHeader = copies.arrived == kKeysArrived;
-  if (isHeader || walksPieces())
+  if (isHeader || hasPieces())
     b.emitIf(isFirstLane, [&] {
       w.waitFor(getBarrier(copies.read, stage.number),
                 arith::XOrIOp::create(b, stage.phase, b.i32(1)));
@@ -308,11 +308,11 @@ void WarpgroupAttention::emitProducer() {
     // All lanes evaluate the bounds of a region, find boxes, and look for
     // pieces with keys.
     bool isOneThread = !hasHeaders() && !hasSeveralBoxes(copies);
-    if (isOneThread && !walksPieces())
+    if (isOneThread && !hasPieces())
       isCopying = b.both(isCopying, isFirstLane);
     b.emitIf(isCopying, [&] {
       emitTilesOfQueries([&](Value first) -> Value {
-        if (!isOneThread || !walksPieces())
+        if (!isOneThread || !hasPieces())
           return emitCopies(copies, isFirstLane, first);
         return b.emitIf(
             isFirstLane, Type(b.getI32Type()),
@@ -576,7 +576,7 @@ void WarpgroupAttention::emitConsumer() {
     // Hides from compilers that the number of the thread is that of the tile
     // before: it and values that follow from it would keep their registers from
     // tile to tile.
-    bool hasSeveral = isPersistent() || walksPieces();
+    bool hasSeveral = isPersistent() || hasPieces();
     if (hasSeveral)
       thread = w.readThread();
     Value next = consumeTile(firstNumber);
@@ -596,7 +596,7 @@ void WarpgroupAttention::emitConsumer() {
 /// or region decides.
 bool WarpgroupAttention::isPersistent() {
   scf::ForallOp loops = nest.loops;
-  return !walksPieces() && groups.maxPersistentKeys > 0 &&
+  return !hasPieces() && groups.maxPersistentKeys > 0 &&
          op.getWhere().empty() &&
          loops.getBody()->getOps<tensor::ExtractOp>().empty();
 }
@@ -614,7 +614,7 @@ Value WarpgroupAttention::findTileOfQueries(Value round) {
 
 void WarpgroupAttention::emitTilesOfQueries(
     function_ref<Value(Value firstNumber)> body) {
-  if (walksPieces()) {
+  if (hasPieces()) {
     walkTiles(b.i32(0), [&](ValueRange carried) -> SmallVector<Value> {
       return {body(carried[0])};
     });
@@ -671,7 +671,7 @@ void WarpgroupAttention::emitGrid() {
   if (!groups.sharesValues)
     valueMap = addTensorMap(host, kernel, b, op.getValue(), groups.keys);
   boxRows = addBoxRows(host, kernel, b.getLoc(), op.getKey(), groups.keys);
-  if (!isPersistent() && !walksPieces())
+  if (!isPersistent() && !hasPieces())
     return ifWorking([&] { emitRoles(); });
   tilesOfGrid = kernel.addIndex(host, numTiles);
   emitRoles();

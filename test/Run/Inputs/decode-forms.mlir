@@ -8,11 +8,11 @@
 //
 // As attention-forms.mlir, with at most 16 queries of a sequence, which are known
 // when the function is compiled, or with ragged queries, of which some sequences have
-// as few as fill 16 rows. A piece of the keys has 2,048.
+// as few as fill 16 rows. A piece of the keys has 256, in `latent` 2,048.
 //
 //===----------------------------------------------------------------------===//
 
-// One piece, and three, of which sequences use three, two, one and none.
+// One piece, and 17, of which sequences use 17, 9, 8 and none.
 // INPUTS: 2x1x8x64xbf16 2x2x150x64xbf16 2x2x150x64xbf16 i64[150,1]
 // INPUTS: 4x1x8x64xbf16 4x2x4200x64xbf16 4x2x4200x64xbf16 i64[4200,2049,2048,0]
 // INPUTS: 0x1x8x64xbf16 0x2x9x64xbf16 0x2x9x64xbf16 0xi64=0
@@ -34,8 +34,9 @@ func.func @five_raw(%q: tensor<?x5x9x128xbf16>, %k: tensor<?x1x?x128xbf16>, %v: 
   return %r : tensor<?x5x9x128xbf16>
 }
 
-// The first piece has the sink; a window begins in the second piece.
+// The first piece has the sink. The windows begin in the twelfth piece and in the second.
 // INPUTS: 2x3x2x80xf16 2x2x4200x80xf16 2x2x4200x80xf16 2xf32 i64[4200,7] 2x3x2xf32=0
+// INPUTS: 1x3x2x80xf16 1x2x1500x80xf16 1x2x1500x80xf16 2xf32 i64[1500] 1x3x2xf32=0
 func.func @sinks(%q: tensor<?x3x2x80xf16>, %k: tensor<?x2x?x80xf16>, %v: tensor<?x2x?x80xf16>, %s: tensor<2xf32>, %n: tensor<?xi64>, %l: tensor<?x3x2xf32>) -> (tensor<?x3x2x80xf16>, tensor<?x3x2xf32>) {
   %r:2 = posenc.attention causal window_left = 1200 key_layout = head_major
     ins(%q, %k, %v : tensor<?x3x2x80xf16>, tensor<?x2x?x80xf16>, tensor<?x2x?x80xf16>)
@@ -94,7 +95,7 @@ func.func @latent(%q: tensor<?x1x16x576xbf16>, %k: tensor<?x1x?x576xbf16>, %v: t
   return %r : tensor<?x1x16x512xbf16>
 }
 
-// A window reaches into both pieces. Products with the scales are exact.
+// A window reaches into two pieces. Products with the scales are exact.
 // INPUTS: 1x2x4x64xbf16 1x2x2100x64xi8 1x2x2100x64xi8 1x2x2100xf32=0.03125 1x2x2100xf32=0.015625 i64[2100]
 func.func @cache_i8(%q: tensor<?x2x4x64xbf16>, %k: tensor<?x2x?x64xi8>, %v: tensor<?x2x?x64xi8>, %s: tensor<?x2x?xf32>, %t: tensor<?x2x?xf32>, %n: tensor<?xi64>) -> tensor<?x2x4x64xbf16> {
   %r = posenc.attention causal window_left = 100 key_layout = head_major
@@ -149,7 +150,7 @@ func.func @group_1(%q: tensor<?x1x2x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: t
   return %r : tensor<?x1x2x128xbf16>
 }
 
-// Groups of 8 with two queries: 16 rows. A tile of the second piece has one key.
+// Groups of 8 with two queries: 16 rows. The last tile has one key.
 // INPUTS: 1x2x16x128xbf16 1x2x2200x128xbf16 1x2x2200x128xbf16 i64[2177] 1x2x16xf32=0
 func.func @group_8(%q: tensor<?x2x16x128xbf16>, %k: tensor<?x2x?x128xbf16>, %v: tensor<?x2x?x128xbf16>, %n: tensor<?xi64>, %l: tensor<?x2x16xf32>) -> (tensor<?x2x16x128xbf16>, tensor<?x2x16xf32>) {
   %r:2 = posenc.attention causal key_layout = head_major

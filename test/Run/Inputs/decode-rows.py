@@ -9,11 +9,12 @@
 """usage: decode-rows.py [--fault] MODULE FOLDER POSENC_RUN [OPTION...]
 
 Runs `hidden`, `wide` and `server` of decode-forms.mlir on sequences in caches of several
-sizes, alone and together, on fake GPUs of several numbers of multiprocessors. Prints the comparisons of the bits and those that differ.
+sizes, alone and together, on fake GPUs of several numbers of multiprocessors. Prints the
+comparisons of the bits and those that differ.
 Unused slots of the caches of `hidden` and, in the second call, of `wide` are infinite or
-NaN. With --fault, there are two comparisons of `hidden` and of `server`, and keys that the
-last sequence of `hidden` and all of the others see have other values in each call but the
-first.
+NaN. With --fault, there are two comparisons of `hidden` and of `server` and one of short
+sequences, and keys that the last sequence of `hidden` and all of the others see have other
+values in each call but the first.
 """
 
 import itertools
@@ -34,21 +35,22 @@ MULTIPROCESSORS = itertools.cycle(["132", "1", "5"])
 LIMITS = {"hidden": 1e-3, "wide": 4e-3, "server": 4e-3}
 
 
-def fill(random, capacity):
-    """Returns a cache of all sequences."""
-    cache = numpy.full((len(LENGTHS), KEY_HEADS, capacity, CHANNELS), numpy.nan,
+def fill(random, capacity, lengths):
+    """Returns a cache of sequences."""
+    cache = numpy.full((len(lengths), KEY_HEADS, capacity, CHANNELS), numpy.nan,
                        numpy.float16)
     cache[:, :, ::3] = numpy.inf
-    for sequence, length in zip(cache, LENGTHS):
+    for sequence, length in zip(cache, lengths):
         rows = random.standard_normal((KEY_HEADS, length, CHANNELS), numpy.float32)
         sequence[:, :length] = rows[:, :capacity]
     return cache
 
 
-def call(function, *arrays):
+def call(function, *arrays, multiprocessors=None, has_reference=True):
     """Returns the bits of the result, which must be close to the reference."""
-    command = [RUN, MODULE, f"--function={function}", *OPTIONS, "--reference",
-               f"--max-rel={LIMITS[function]}"]
+    command = [RUN, MODULE, f"--function={function}", *OPTIONS]
+    if has_reference:
+        command += ["--reference", f"--max-rel={LIMITS[function]}"]
     for number, values in enumerate(arrays):
         path = pathlib.Path(FOLDER, f"row-{number}.npy")
         numpy.save(path, numpy.ascontiguousarray(values))
@@ -58,7 +60,8 @@ def call(function, *arrays):
     if function == "server":
         command.append(f"--output=@{path.with_name('row-sums.npy')}")
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL,
-                   env={**os.environ, "POSENC_FAKE_CUDA_MULTIPROCESSORS": next(MULTIPROCESSORS)})
+                   env={**os.environ, "POSENC_FAKE_CUDA_MULTIPROCESSORS":
+                        multiprocessors or next(MULTIPROCESSORS)})
     return numpy.load(path).view(numpy.uint16)
 
 
@@ -72,7 +75,7 @@ def compare(random):
     lengths = numpy.array(LENGTHS, numpy.int64)
     queries = random.standard_normal(
         (len(LENGTHS), QUERIES, HEADS, CHANNELS)).astype(numpy.float16)
-    keys, values = fill(random, 4300), fill(random, 4300)
+    keys, values = (fill(random, 4300, LENGTHS) for _ in range(2))
     expected = call("hidden", queries, keys, values, lengths)
     if HAS_FAULT:
         keys[-1, 0, 0, 0] += 1
@@ -83,6 +86,39 @@ def compare(random):
                     values[rows, :, :capacity], lengths[rows])
         yield (f"{capacity} slots, from sequence {first} on",
                numpy.array_equal(bits, expected[rows]))
+
+
+def compare_short(random):
+    """Compares 70 sequences of `hidden`, which are more than twice the 32 that a warp looks
+    at together, with some of them alone."""
+    capacity = 300
+    lengths = numpy.arange(70, dtype=numpy.int64) * 5 % 41
+    lengths[[31, 32, 50, 68]] = 257, 299, 300, 280
+    queries = random.standard_normal(
+        (len(lengths), QUERIES, HEADS, CHANNELS)).astype(numpy.float16)
+    keys, values = (fill(random, capacity, lengths) for _ in range(2))
+
+    def run(rows, multiprocessors, has_reference=True):
+        return call("hidden", queries[rows], keys[rows], values[rows], lengths[rows],
+                    multiprocessors=multiprocessors, has_reference=has_reference)
+
+    last = slice(66, None)
+    expected = run(last, "5")
+    if HAS_FAULT:
+        keys[last, 0, 0, 0] += 1
+    all_rows = run(slice(None), "132")
+    yield "short sequences, the last ones", numpy.array_equal(all_rows[last], expected)
+    if HAS_FAULT:
+        return
+    yield ("short sequences, 31 to 33",
+           numpy.array_equal(all_rows[31:34], run(slice(31, 34), "5")))
+    # The reference rejects lengths beyond the capacity; other sequences keep their bits.
+    too_long = [32, 69]
+    lengths[too_long] = 1000, 301
+    others = numpy.delete(numpy.arange(70), too_long)
+    yield ("short sequences, one multiprocessor",
+           numpy.array_equal(all_rows[others],
+                             run(slice(None), "1", has_reference=False)[others]))
 
 
 def compare_wide(random):
@@ -146,7 +182,7 @@ def main():
     random = numpy.random.default_rng(0)
     count = different = 0
     for what, is_equal in [*compare(random), *compare_ragged(random),
-                           *compare_wide(random)]:
+                           *compare_wide(random), *compare_short(random)]:
         count += 1
         if not is_equal:
             different += 1
