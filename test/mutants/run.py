@@ -77,7 +77,8 @@ def list_files(source):
     """Returns the files of the sources: those of git, with new ones."""
     listed = subprocess.run(
         # A checkout may belong to another user, as in a container.
-        ["git", "-c", "safe.directory=*", "-C", source, "ls-files", "-co", "--exclude-standard", "-z"],
+        ["git", "-c", "safe.directory=*", "-C", source, "ls-files", "-co",
+         "--exclude-standard", "-z"],
         capture_output=True, text=True, check=False)
     if listed.returncode == 0 and listed.stdout:
         return [name for name in listed.stdout.split("\0") if name]
