@@ -37,7 +37,7 @@ test_packages=(
   # For tests that run code for other CPUs in emulators.
   qemu-user libc6-dev-arm64-cross libgomp1-arm64-cross
   bochs bochs-term bochsbios
-  # For proofs.
+  # The solver of the proofs.
   z3
 )
 

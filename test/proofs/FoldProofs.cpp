@@ -667,20 +667,26 @@ static Value skipCasts(Value value) {
 /// with the same attributes.
 static void proveCasts(MLIRContext &context, Report &report) {
   const char *programs[] = {R"(
-func.func @f(%q: tensor<1x5x2x8xf32>, %k: tensor<1x6x2x8xf32>, %o: tensor<1x5x2x8xf32>) -> tensor<?x?x2x8xf32> {
-  %0 = tensor.cast %q : tensor<1x5x2x8xf32> to tensor<?x?x2x8xf32>
-  %1 = tensor.cast %k : tensor<1x6x2x8xf32> to tensor<?x?x2x8xf32>
-  %2 = tensor.cast %o : tensor<1x5x2x8xf32> to tensor<?x?x2x8xf32>
-  %r = posenc.attention causal window_left = 3 ins(%0, %1, %1 : tensor<?x?x2x8xf32>, tensor<?x?x2x8xf32>, tensor<?x?x2x8xf32>)
-    outs(%2 : tensor<?x?x2x8xf32>)
-  return %r : tensor<?x?x2x8xf32>
+!any = tensor<?x?x2x8xf32>
+!q = tensor<1x5x2x8xf32>
+!k = tensor<1x6x2x8xf32>
+func.func @f(%q: !q, %k: !k, %o: !q) -> !any {
+  %0 = tensor.cast %q : !q to !any
+  %1 = tensor.cast %k : !k to !any
+  %2 = tensor.cast %o : !q to !any
+  %r = posenc.attention causal window_left = 3
+    ins(%0, %1, %1 : !any, !any, !any) outs(%2 : !any)
+  return %r : !any
 })",
                             R"(
-func.func @f(%q: tensor<2x3x8xf32>, %k: tensor<4x8xf32>, %m: tensor<2x3xf32>, %i: index) -> tensor<2x3x8xf32> {
-  %1 = tensor.cast %k : tensor<4x8xf32> to tensor<?x8xf32>
-  %r:3 = posenc.online_attention causal at(%i, %i, %i, %i) ins(%q, %1, %1 : tensor<2x3x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
-    outs(%q, %m, %m : tensor<2x3x8xf32>, tensor<2x3xf32>, tensor<2x3xf32>)
-  return %r#0 : tensor<2x3x8xf32>
+!any = tensor<?x8xf32>
+!q = tensor<2x3x8xf32>
+!m = tensor<2x3xf32>
+func.func @f(%q: !q, %k: tensor<4x8xf32>, %m: !m, %i: index) -> !q {
+  %1 = tensor.cast %k : tensor<4x8xf32> to !any
+  %r:3 = posenc.online_attention causal at(%i, %i, %i, %i)
+    ins(%q, %1, %1 : !q, !any, !any) outs(%q, %m, %m : !q, !m, !m)
+  return %r#0 : !q
 })"};
   for (const char *program : programs) {
     OwningOpRef<ModuleOp> before = parse(context, program),

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For all bounds, and all integers in them: the result of the operation on the
-// integers is in the bounds that IntervalBuilder emits, which again fit in the
-// width and in the number of bits that the interval claims. So the claim about
-// a whole region follows by induction.
+// The result of an operation on integers is in the bounds that IntervalBuilder
+// emits, for all bounds and all integers in them. The bounds of the result
+// again fit in the width and in the number of bits that the interval claims, so
+// the claim about a whole region follows by induction.
 //
 //===----------------------------------------------------------------------===//
 

@@ -203,8 +203,7 @@ void mlir::posenc::proofs::proveMaskFolds(MLIRContext &context,
     std::string predicate =
         arith::stringifyCmpIPredicate(static_cast<arith::CmpIPredicate>(i))
             .str();
-    // Of inequality, which is no window, nothing is folded but what always
-    // holds.
+    // Inequality is no window: it is folded only where it always holds.
     if (predicate != "ne")
       report.require("where " + predicate);
     for (const Side &left : sides)

@@ -56,7 +56,7 @@ public:
     bool isWrong = options.fault == Fault::Premises;
     if (isWrong)
       claim.premises += "(assert false)\n";
-    // With another fault, any claim that is false will do.
+    // Any claim that is false shows another fault.
     bool isFirst = options.isQuick || impossible;
     if ((isFirst ? rule.added == 1 : isSome) &&
         (isWrong || options.fault == Fault::None))

@@ -58,7 +58,7 @@ struct Family {
       for (int64_t second : sizes)
         for (int64_t scalar : numbers)
           for (int64_t element : {-2, 1}) {
-            // Where the loop is empty, its variable has no value.
+            // The variable of an empty loop has no value.
             int64_t loop = scalar;
             do
               all.push_back({first, second, scalar, element, loop});

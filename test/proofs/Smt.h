@@ -106,7 +106,7 @@ struct Claim {
   std::string rule, premises, denial;
   bool hasSolution() const { return denial.empty(); }
 };
-/// What the solver said of a claim: empty if it holds.
+/// The answer of the solver to a claim: empty if it holds.
 using Answer = std::string;
 
 /// Adds the claim that `condition` follows from what is assumed.

@@ -95,14 +95,14 @@ namespace {
 struct MaskCase {
   MaskCase(MLIRContext &context, Report &report, const std::string &mask)
       : report(report), b(UnknownLoc::get(&context), &context) {
-    module = parse(
-        context,
-        R"(
-func.func @f(%x: tensor<1x?x2x8xf32>, %fq: index, %lq: index, %fk: index, %lk: index, %n: index) {
+    module = parse(context,
+                   R"(
+!x = tensor<1x?x2x8xf32>
+func.func @f(%x: !x, %fq: index, %lq: index, %fk: index, %lk: index,
+             %n: index) {
   %r = posenc.attention )" +
-            mask +
-            R"(ins(%x, %x, %x : tensor<1x?x2x8xf32>, tensor<1x?x2x8xf32>, tensor<1x?x2x8xf32>)
-      outs(%x : tensor<1x?x2x8xf32>)
+                       mask +
+                       R"(ins(%x, %x, %x : !x, !x, !x) outs(%x : !x)
   return
 })");
     module->walk([&](AttentionOp attention) { op = attention; });
@@ -539,7 +539,8 @@ static void proveNests(MLIRContext &context, Report &report) {
               "cu_seqlens(%l, %m : tensor<?xi64>, tensor<?xi64>)"};
           std::string text =
               llvm::formatv(R"(
-func.func @f(%q: {0}, %k: {1}, %v: {1}, %l: tensor<?xi64>, %m: tensor<?xi64>, %c: index) -> {0} {{
+func.func @f(%q: {0}, %k: {1}, %v: {1}, %l: tensor<?xi64>,
+             %m: tensor<?xi64>, %c: index) -> {0} {{
   %r = posenc.attention {2}ins(%q, %k, %v : {0}, {1}, {1})
       {3} outs(%q : {0}) {4}
   return %r : {0}
@@ -554,7 +555,7 @@ func.func @f(%q: {0}, %k: {1}, %v: {1}, %l: tensor<?xi64>, %m: tensor<?xi64>, %c
 
 void mlir::posenc::proofs::proveVisibleKeys(MLIRContext &context,
                                             Report &report) {
-  // What PositionMask emits are rules.
+  // Each function of PositionMask that emits code is a rule.
   std::string header = readSource(
       report.options, "include/posenc/Transforms/AttentionIndices.h");
   size_t begin = header.find("struct VisibleKeys"),

@@ -104,7 +104,7 @@ PLACES = [
 # Faults of the kernel whose warps have rings, where the first match counts.
 RING_PLACES = [
     ("no wait for a tile", WAIT, ""),
-    # In the loop over tiles, of which the copies are the last ones.
+    # The copies in the loop over tiles are the last ones.
     ("no barrier of the warp before a copy",
      r"bar\.warp\.sync \s*-1;(?=((?!bar\.warp).)*expect_tx((?!expect_tx).)*$)", ""),
     ("no fence of the barriers of a ring", r"fence\.mbarrier_init[^;]*;", ""),

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-// What is no code stays: a < b, a + 1, if (a) return 0;
+// Comments stay as they are: a < b, a + 1, if (a) return 0;
 #define LIMIT (3 + 4)
 
 int clamp(int value, int low, int high) {
