@@ -18,10 +18,14 @@ class Array(Protocol):
     CPU or on a CUDA device. Its memory is not copied."""
 
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the dimensions, from the outermost to the innermost."""
+        ...
 
     @property
-    def dtype(self) -> Any: ...
+    def dtype(self) -> Any:
+        """The type of the elements, as an object of the framework."""
+        ...
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
 

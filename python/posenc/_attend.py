@@ -339,7 +339,10 @@ def attention(q: Array, k: Array, v: Array, *, causal: bool = False,
         index in the sequence; with cu_seqlens, they are required)
     out: an array for the result, or (o, lse)
 
-    There are no gradients.
+    Returns o, [batch, tokens, heads, channels of v] or without a batch, or (o, lse).
+    There are no gradients. Raises Error, with the sizes and types, for arrays that do not
+    fit each other, for tensors that require a gradient, and for lists that do not belong
+    together.
     """
     return _attend(
         "attention", ("k", "v"), q, k, v, dict(
@@ -371,8 +374,12 @@ def decode(q: Array, k_cache: Array, v_cache: Array, cache_seqlens: Array, *,
     cache_seqlens: i32 or i64[batch], the valid keys of each sequence, with those of q. 0
         gives zeros
 
-    The keywords are those of `attention`. `theta` rotates q, by default at the indices
-    of the last tokens.
+    The keywords are those of `attention`, and those after `theta` are those of `rope`.
+    `theta` rotates q, by default at the indices of the last tokens.
+
+    Returns o, [batch, tokens, heads, channels of v_cache], or (o, lse). There are no
+    gradients. Raises Error, with the sizes and types, for arrays that do not fit each
+    other, and for tensors that require a gradient.
     """
     return _attend(
         "decode", ("k_cache", "v_cache"), q, k_cache, v_cache, dict(
@@ -406,7 +413,9 @@ def append(k: Array, v: Array, k_cache: Array, v_cache: Array,
         caches; with slots, they are required)
     out: (k_cache, v_cache) writes in place; else the results are copies
 
-    Returns k_cache and v_cache.
+    Returns k_cache and v_cache. Raises Error, with the sizes and types, for arrays that do
+    not fit each other, for both or neither of cache_seqlens and slots, and for slots and
+    lengths beyond the caches.
     """
     name = "append"
     given = {what: array for what, array in

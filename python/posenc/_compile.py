@@ -384,7 +384,9 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
 
     Compiled code is cached in the folder POSENC_CACHE ("off": nowhere), by default
     $XDG_CACHE_HOME/posenc or, if that is not set, ~/.cache/posenc.
-    Raises CompileError with the compiler's messages.
+
+    Returns the functions as methods. Raises Error for an option of another kind and for a
+    file that cannot be read, and CompileError with the compiler's messages.
     """
     name, text = read_source(source)
     flags = _to_flags(dict(
@@ -441,14 +443,17 @@ def compile_library(source: str, output: str, constants: str,
 
 def load(path: str | os.PathLike, *, weights: str | os.PathLike | None = None
          ) -> Kernels:
-    """Loads a kernel library, `libX.so`, that posenc-compile wrote.
+    """Loads a kernel library, `libX.so`, that posenc-compile wrote. Returns its functions as
+    methods.
 
+    path: the path of the library, of which a copy is loaded
     weights: the file of its weights, or that file's folder with a final slash
         (default: `X.safetensors` beside the library). Libraries of which all weights
         are in the code ignore it.
 
     The weights are mapped, so that processes share their memory. Neither file may be
-    changed while it is in use: replace it by renaming another one.
+    changed while it is in use: replace it by renaming another one. Raises Error for a file
+    that is no kernel library, that needs another CPU, or that lacks its weights.
     """
     return make_kernels(LibraryCode(
         _to_path(path), None if weights is None else _to_path(weights)))

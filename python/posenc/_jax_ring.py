@@ -163,10 +163,12 @@ def _make_attention(part: _Part, ring: _Ring) -> Callable:
     return attend
 
 
-def ring_attention(query, key, value, *, axis_name, positions=None,
+def ring_attention(query: jax.Array, key: jax.Array, value: jax.Array, *,
+                   axis_name: str | tuple[str, ...], positions: jax.Array | None = None,
                    is_causal: bool = True, score_mod: Callable | None = None,
                    mask_mod: Callable | None = None, scale: float | None = None,
-                   enable_gqa: bool = False, return_lse: bool = False):
+                   enable_gqa: bool = False, return_lse: bool = False
+                   ) -> jax.Array | tuple[jax.Array, jax.Array]:
     """Attention of a sequence whose tokens are divided among the devices of an axis, to
     be called under `jax.shard_map`.
 
@@ -178,9 +180,12 @@ def ring_attention(query, key, value, *, axis_name, positions=None,
         of device r - 1)
     is_causal: a query sees no keys of later positions
     score_mod, mask_mod: as for `flex_attention`, of positions instead of indices
+    scale: the factor of scores (default: the channels' number to the power -1/2)
+    enable_gqa: allows several query heads for a key head
 
     Returns the output of this device, and with return_lse also its log-sum-exp. Query,
-    key, value and captured arrays have gradients.
+    key, value and captured arrays have gradients. Raises Error for arguments that are no
+    arrays of JAX or do not fit each other, and outside of `jax.shard_map`.
     """
     for name, array in (("query", query), ("key", key), ("value", value)):
         if not isinstance(array, jax.Array) or array.ndim != 4:

@@ -197,7 +197,8 @@ def ring_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, 
                    positions: torch.Tensor | None = None, is_causal: bool = True,
                    score_mod: Callable | None = None, mask_mod: Callable | None = None,
                    scale: float | None = None, enable_gqa: bool = False, group: Any = None,
-                   return_lse: bool = False):
+                   return_lse: bool = False
+                   ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """Attention of a sequence whose tokens are divided among the processes of a group of
     torch.distributed. All processes call it at the same time.
 
@@ -208,10 +209,15 @@ def ring_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, 
         process r - 1)
     is_causal: a query sees no keys of later positions
     score_mod, mask_mod: as for `flex_attention`, of positions instead of indices
+    scale: the factor of scores (default: the channels' number to the power -1/2)
+    enable_gqa: allows several query heads for a key head
     group: the processes (default: all of them)
 
     Returns the output of this process, and with return_lse also its log-sum-exp. Query, key
-    and value have gradients. A process that is lost is an error when the time-out of the
+    and value have gradients.
+
+    Raises Error in all processes if the arguments of one of them are wrong, or have other
+    heads, channels or types. A process that is lost is an error when the time-out of the
     group is over.
     """
     if not dist.is_initialized():

@@ -202,7 +202,8 @@ def rope(q: SomeArray, k: SomeArray, positions: Array, *, theta: float = 10000.0
     max_position_embeddings: the context length that some scalings start from
     out: arrays for the results, which may be q and k (in place)
 
-    Returns q and k, rotated.
+    Returns q and k, rotated. Raises Error, with the sizes and types, for arrays that do not
+    fit each other, and for a scaling that is not known.
     """
     for name, array in (("q", q), ("k", k), ("positions", positions)):
         refuse_meta(array, f"rope: {name}")

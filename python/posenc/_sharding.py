@@ -117,7 +117,8 @@ def divide(kernels: Kernels, *sizes: str) -> Kernels:
     `jax.jit` and as DTensors. Sizes are those of help(kernels). A function divides by a
     size that all its results have. Returns the kernels.
 
-    Kernels of a config and of `posenc.functional` need no such call."""
+    Kernels of a config and of `posenc.functional` need no such call. Raises Error for them, for
+    loaded libraries, and for a size that no function has."""
     functions = [kernels._describe(name) for name in kernels]
     known = {name for function in functions for name in function["sizes"]}
     for size in sizes:

@@ -25,6 +25,8 @@ def import_stablehlo(exported: Any) -> str:
     be symbolic, as of `jax.export.symbolic_shape`: calls check that the sizes of their arrays
     fit the shapes and constraints of the export.
 
+    Raises Error for bytes that are no export, and for an export for several platforms.
+
         exported = jax.export.export(jax.jit(function))(*arguments)
         kernels = posenc.compile(posenc.import_stablehlo(exported))
         kernels.main(*arrays)

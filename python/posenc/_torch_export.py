@@ -289,8 +289,8 @@ def compile_exported(exported: ExportedProgram, *, constant_limit: int = 16 << 2
         function = posenc.torch.compile_exported(exported)
         logits = function(tokens)
 
-    Sizes may be dynamic. Programs that write to their inputs or buffers are errors, and
-    there are no derivatives.
+    Returns a function with the program's arguments and results. Sizes may be dynamic.
+    Programs that write to their inputs or buffers are errors, and there are no derivatives.
     """
     if not isinstance(exported, ExportedProgram):
         raise TypeError("expected a torch.export.ExportedProgram, got "

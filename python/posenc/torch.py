@@ -119,7 +119,11 @@ class Operators:
 
 
 def operators(kernels: Kernels) -> Operators:
-    """Returns the functions of `posenc.compile`'s kernels as operators of PyTorch."""
+    """Returns the functions of kernels as operators of PyTorch.
+
+    kernels: those of `posenc.compile`. Raises Error for a loaded library, which cannot be
+        compiled again where an exported program runs
+    """
     return Operators(kernels)
 
 
@@ -128,7 +132,12 @@ def rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, *,
          pairing: str = "half", rotary_dim: int | None = None,
          precision: str = "exact",
          max_position_embeddings: int = 2048) -> tuple[torch.Tensor, torch.Tensor]:
-    """As `posenc.functional.rope`, with derivatives."""
+    """As `posenc.functional.rope`, with derivatives of any order, in reverse and forward
+    mode. Returns q and k, rotated, new tensors.
+
+    Raises Error for arguments that are no tensors, and as `posenc.functional.rope`. There
+    are no derivatives where frequencies depend on the length.
+    """
     check_inputs("rope", ("q", "k", "positions"), (q, k, positions))
     options = _write_options(theta, scaling, pairing, rotary_dim, precision,
                              max_position_embeddings)

@@ -24,7 +24,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,8 @@ from . import _page
 from ._compile import compile, read_source
 from ._contexts import read_context
 from ._errors import Error
+
+__all__ = ["Rotation", "main", "measure"]
 
 # The last position of the error maps is 2^20: contexts of today end there.
 _ERROR_POSITIONS = np.unique(np.concatenate([
@@ -136,10 +139,17 @@ def _parse(text: str | bytes, what: str) -> dict:
     return config
 
 
-def measure(source, name: str | None = None) -> list[Rotation]:
-    """Returns the numbers of each rotation of a config: its path, text, or a dict."""
-    if isinstance(source, dict):
-        config = source
+def measure(source: str | os.PathLike | Mapping[str, Any],
+            name: str | None = None) -> list[Rotation]:
+    """Returns the numbers of each rotation of a config.
+
+    source: a config.json: its path, its folder, its text, or a dict
+    name: what titles call it (default: the name of the file, or the model type)
+
+    Raises Error for what is no config, and for a model without rotary embeddings.
+    """
+    if isinstance(source, Mapping):
+        config = dict(source)
     elif isinstance(source, str) and source.lstrip().startswith("{"):
         config = _parse(source, "config.json")
     else:
@@ -208,6 +218,10 @@ def _write(path: str, data: bytes) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command. Returns its exit status; errors are printed.
+
+    arguments: those of the command line (default: those of the process)
+    """
     parser = argparse.ArgumentParser(
         prog="python -m posenc.viz", description="Shows the rotary encoding of models "
         "on one self-contained page, with numbers of compiled kernels.")

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from .._array import Array
 from .._cuda import is_on_cuda
 from .._dtypes import FRAMEWORK_NAMES, name_of
 from .._errors import Error
@@ -324,7 +325,8 @@ def _apply_autocast(arrays: Sequence[Any]) -> list[Any]:
             for array in arrays]
 
 
-def flex_attention(query, key, value, score_mod: Callable | None = None,
+def flex_attention(query: Array, key: Array, value: Array,
+                   score_mod: Callable | None = None,
                    block_mask: Any = None, scale: float | None = None,
                    enable_gqa: bool = False, return_lse: bool = False,
                    kernel_options: Mapping[str, Any] | None = None, *,
@@ -363,6 +365,10 @@ def flex_attention(query, key, value, score_mod: Callable | None = None,
     compile again. Sizes of captured arrays that a function asks for, and elements that it
     makes numbers of Python, are constants, too. Query 0 is aligned with key 0. Tensors have
     gradients, also captured ones.
+
+    Returns the output [batch, heads, queries, channels of value]. Raises Error for arrays
+    that do not fit each other, with the sizes; for what a function does that has no
+    expression, with its line; and for an index that leaves a captured tensor.
     """
     if return_lse and return_aux is not None:
         _refuse("expected return_lse or return_aux, got both")

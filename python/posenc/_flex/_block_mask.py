@@ -23,13 +23,15 @@ WHOLE = 1 << 30
 EMPTY, PARTIAL, FULL = 0, 1, 2
 
 
-def noop_mask(batch, head, query, key):
-    """A `mask_mod` that shows all keys."""
+def noop_mask(batch: Any, head: Any, query: Any, key: Any) -> Any:
+    """A `mask_mod` that shows all keys. Returns true for each index of batch, head, query
+    and key. There are no errors."""
     return key >= 0
 
 
 def and_masks(*mask_mods: Callable) -> Callable:
-    """Returns a `mask_mod` that shows a key if all of the others do."""
+    """Returns a `mask_mod` that shows a key if all of `mask_mods` do, or if there are none.
+    Raises Error for what is no function."""
     _check_functions(mask_mods)
 
     def mask_mod(batch, head, query, key):
@@ -42,7 +44,8 @@ def and_masks(*mask_mods: Callable) -> Callable:
 
 
 def or_masks(*mask_mods: Callable) -> Callable:
-    """Returns a `mask_mod` that shows a key if one of the others does."""
+    """Returns a `mask_mod` that shows a key if one of `mask_mods` does. Raises Error for what
+    is no function."""
     _check_functions(mask_mods)
 
     def mask_mod(batch, head, query, key):
@@ -95,7 +98,7 @@ class BlockMask:
 
 def create_block_mask(mask_mod: Callable, B: int | None, H: int | None, Q_LEN: int,
                       KV_LEN: int, device: Any = None, BLOCK_SIZE: Any = 128,
-                      _compile: bool = False, **others) -> BlockMask:
+                      _compile: bool = False, **others: Any) -> BlockMask:
     """As `torch.nn.attention.flex_attention.create_block_mask`, at no cost: no block is
     computed, since `posenc.flex_attention` skips tiles that a mask hides by itself. Blocks
     are made when an attribute of them is used.
@@ -104,7 +107,10 @@ def create_block_mask(mask_mod: Callable, B: int | None, H: int | None, Q_LEN: i
         seen
     B, H: the batch and the number of heads; None if all have the same mask
     Q_LEN, KV_LEN: the numbers of queries and of keys
-    device, BLOCK_SIZE and others: those of PyTorch, for the blocks
+    device, BLOCK_SIZE, others: those of PyTorch, for the blocks
+
+    Returns the mask, an argument `block_mask` of `posenc.flex_attention`. Raises Error for
+    a `mask_mod` that is no function, and for a length that is no number of tokens.
     """
     _check_functions((mask_mod,))
     for name, size in (("Q_LEN", Q_LEN), ("KV_LEN", KV_LEN)):

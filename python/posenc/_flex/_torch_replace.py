@@ -88,6 +88,8 @@ def replace_flex_attention(enable: bool = True) -> None:
     that says why.
 
     enable: False restores PyTorch's functions
+
+    There are no errors.
     """
     pairs = [(_original, _replaced), (_original_create, _replaced_create)]
     for old, new in pairs:

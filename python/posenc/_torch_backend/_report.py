@@ -65,6 +65,8 @@ def explain_backend(clear: bool = False) -> list[Report]:
     was found there, such as an attention of a checkpoint that is computed again.
 
     clear: forget the reports
+
+    There are no errors.
     """
     reports = list(_reports)
     if clear:

@@ -45,6 +45,8 @@ def enable(model: _Model, precision: str = "exact") -> _Model:
 
     precision: "exact", or "hf_f32" for angles rounded as transformers rounds them, so
         that results are those of "eager" within the rounding of attention
+
+    Raises Error for another precision. What a model keeps is a warning.
     """
     if precision not in ("exact", "hf_f32"):
         raise Error(f"unknown precision '{precision}': expected 'exact' or 'hf_f32'")
@@ -65,8 +67,11 @@ def enable(model: _Model, precision: str = "exact") -> _Model:
 
 
 def disable(model: _Model, attention: str = "sdpa") -> _Model:
-    """Undoes `enable`: the model has the attention of transformers that is named, its
-    rotations, and its caches. Returns the model."""
+    """Undoes `enable`: the model has its rotations and caches again. Returns the model.
+
+    attention: the attention of transformers that it has then, such as "eager". Errors for
+        an unknown one are those of transformers
+    """
     model.set_attn_implementation(attention)
     restore_cache(model)
     restore_rotations(model)

@@ -14,6 +14,7 @@ other masks are those that "sdpa" gets.
 from __future__ import annotations
 
 from contextvars import ContextVar
+from typing import Any
 
 import torch
 import transformers
@@ -83,18 +84,25 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
               value: torch.Tensor, attention_mask: torch.Tensor | None,
               dropout: float = 0.0, scaling: float | None = None,
               softcap: float | None = None, is_causal: bool | None = None,
-              s_aux: torch.Tensor | None = None, **options) -> tuple[torch.Tensor, None]:
+              s_aux: torch.Tensor | None = None, **options: Any
+              ) -> tuple[torch.Tensor, None]:
     """The attention function that transformers calls. Without a mask it is causal if
     the module is, and a single query sees all keys.
 
     query: [batch, heads, tokens, channels]
     key, value: [batch, key heads, keys, channels]
     attention_mask: bool[batch, 1, tokens, keys], True where a query sees a key
+    dropout: 0
     scaling: the factor of the products (default: the channels' number to the power -1/2)
     softcap: the bound of scores, by tanh
+    is_causal: whether a query sees later keys (default: what the module says)
     s_aux: [heads], logits of sinks
+    options: what else transformers passes; `sliding_window` is used
 
-    Returns [batch, tokens, heads, channels], and None for the weights.
+    Returns [batch, tokens, heads, channels], and None for the weights. Raises Error for
+    dropout, for tensors that need a gradient, for weights that are asked for
+    (`output_attentions=True`), and for inputs that the kernels do not have, such as biases
+    of positions.
     """
     if dropout:
         raise Error("attention 'posenc' has no dropout: call model.eval()")

@@ -65,6 +65,8 @@ def warmup(model: transformers.PreTrainedModel, *, padding: bool = False,
 
     padding: also those for batches with padding
     inputs: the model's, if `input_ids` are not enough
+
+    Raises Error for a model that calls no kernels, as it was not enabled.
     """
     if "input_ids" not in inputs:
         inputs["input_ids"] = torch.ones((1, 2), dtype=torch.int64, device=model.device)
