@@ -11,6 +11,8 @@
 #        make-gpu-model.py --check [PAGE]  fails if they are out of date
 #        make-gpu-model.py --trips LOG     compares the round trips in a log of
 #                                          the fake driver with those of TRIPS
+#        make-gpu-model.py --merge LOG KEYS  the same for kernels that merge the
+#                                          pieces of KEYS keys
 #
 # The page has the tables between the comments `<!-- table NAME -->` and
 # `<!-- end -->`. A table is a function in TABLES that returns its lines.
@@ -71,10 +73,18 @@ DECODE = [
 MULTIPROCESSORS, WARPS, KEY_HEADS, KEY_BYTES = 132, 4, 8, 512
 # Bytes per microsecond of the GPU and of a multiprocessor, and of a warp that has two
 # tiles of 32 keys under way for a round trip at 1,755 MHz; microseconds until a block has
-# its first tile, and of a merge in a kernel of its own.
+# its first tile, and of a kernel that merges pieces, besides its round trips.
 GPU_RATE, MULTIPROCESSOR_RATE = 4.5e6, 1e5
-WARP_RATE = 2 * 32 * KEY_BYTES / (TRIP_CYCLES / 1755)
-START_TIME, MERGE_TIME = 4, 3
+TRIP_TIME = TRIP_CYCLES / 1755
+WARP_RATE = 2 * 32 * KEY_BYTES / TRIP_TIME
+START_TIME, MERGE_TIME = 4, 2
+# Keys of a piece and of a group of pieces. A thread loads those of a group at once: first
+# the log-sum-exps and outputs of the first group, then the log-sum-exps of four others at
+# a time, then the log-sum-exps and outputs of two at a time.
+PIECE_KEYS, GROUP_KEYS = 256, 2048
+GROUPS_OF_SUMS, GROUPS_OF_OUTPUTS = 4, 2
+# Keys of the table of merges.
+MERGE = [256, 2048, 8192, 32768, 131072]
 
 
 def get_cycles(keys, is_causal, trips):
@@ -103,6 +113,28 @@ def make_attention():
     return lines
 
 
+def count_merge_trips(keys):
+    """Returns the trips of a thread that merges a row: lengths come first."""
+    others = -(-keys // GROUP_KEYS) - 1
+    return 2 + -(-others // GROUPS_OF_SUMS) + -(-others // GROUPS_OF_OUTPUTS)
+
+
+def get_merge_time(trips):
+    return MERGE_TIME + trips * TRIP_TIME
+
+
+def make_merge():
+    lines = ["| keys | pieces | trips before | µs | trips | µs |",
+             "|---:|---:|---:|---:|---:|---:|"]
+    for keys in MERGE:
+        pieces = -(-keys // PIECE_KEYS)
+        # A log-sum-exp of a piece was loaded twice, and then its outputs.
+        before, now = 1 + 3 * pieces, count_merge_trips(keys)
+        lines.append(f"| {keys:,} | {pieces} | {before:,} | {get_merge_time(before):.0f} | "
+                     f"{now} | {get_merge_time(now):.0f} |")
+    return lines
+
+
 def get_block_time(sequences, keys):
     """Returns the blocks with work, and the microseconds: each block adds 2,048 keys, and
     starts after the one before has ended."""
@@ -111,20 +143,23 @@ def get_block_time(sequences, keys):
     busy = min(blocks, MULTIPROCESSORS)
     rate = min(MULTIPROCESSOR_RATE, GPU_RATE / busy)
     time = START_TIME + min(keys, 2048) * KEY_BYTES / rate
-    return blocks, -(-blocks // MULTIPROCESSORS) * time + (MERGE_TIME if pieces > 1 else 0)
+    # The pieces of a row were merged one after the other, in two loops.
+    merge = get_merge_time(1 + 2 * pieces) if pieces > 1 else 0
+    return blocks, -(-blocks // MULTIPROCESSORS) * time + merge
 
 
 def get_warp_time(sequences, keys):
-    """The same of warps that add 256 keys each, one after the other without a pause."""
-    pieces = sequences * KEY_HEADS * -(-keys // 256)
+    """The same of warps that add a piece each, one after the other without a pause."""
+    pieces = sequences * KEY_HEADS * -(-keys // PIECE_KEYS)
     workers = MULTIPROCESSORS * WARPS
     counts = [pieces // workers + (i < pieces % workers) for i in range(workers)]
     own = counts[::MULTIPROCESSORS]
     rate = min(MULTIPROCESSOR_RATE, sum(count > 0 for count in own) * WARP_RATE)
-    bytes_of_piece = 256 * KEY_BYTES
+    bytes_of_piece = PIECE_KEYS * KEY_BYTES
     time = max(pieces * bytes_of_piece / GPU_RATE, sum(own) * bytes_of_piece / rate,
                max(own) * bytes_of_piece / WARP_RATE)
-    return min(pieces, MULTIPROCESSORS), START_TIME + time + MERGE_TIME
+    merge = get_merge_time(count_merge_trips(keys))
+    return min(pieces, MULTIPROCESSORS), START_TIME + time + merge
 
 
 def make_decode():
@@ -140,7 +175,8 @@ def make_decode():
     return lines
 
 
-TABLES = {"trips": make_trips, "attention": make_attention, "decode": make_decode}
+TABLES = {"trips": make_trips, "attention": make_attention, "decode": make_decode,
+          "merge": make_merge}
 
 
 def compare_trips(path):
@@ -157,8 +193,20 @@ def compare_trips(path):
     return wrong > 0
 
 
+def compare_merge(path, keys):
+    """Prints the trips of kernels of a log that merge pieces, if they differ."""
+    with open(path, encoding="utf-8") as file:
+        found = re.findall(r"^ran \S+_merge_pieces .* trips (\d+) ", file.read(), re.M)
+    expected = count_merge_trips(keys)
+    wrong = [int(trips) for trips in found if int(trips) != expected]
+    print(f"{len(found)} merges of {keys} keys, expected {expected} trips, different: {wrong}")
+    return not found or bool(wrong)
+
+
 def main():
     arguments = sys.argv[1:]
+    if arguments[:1] == ["--merge"]:
+        sys.exit(compare_merge(arguments[1], int(arguments[2])))
     if arguments[:1] == ["--trips"]:
         sys.exit(compare_trips(arguments[1]))
     is_check = arguments[:1] == ["--check"]

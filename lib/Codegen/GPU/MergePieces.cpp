@@ -10,6 +10,7 @@
 
 #include "GpuAttention.h"
 #include "GpuKernel.h"
+#include "LoadGroup.h"
 #include "ThreadSoftmax.h"
 #include "TileReader.h"
 
@@ -27,6 +28,11 @@ using namespace mlir::posenc;
 
 /// The channels that a thread merges at a time. Rows have a multiple of it.
 static constexpr int64_t kChannels = 4;
+
+/// Groups of pieces whose log-sum-exps, or also outputs, are loaded at once if
+/// they fit in as many registers: 32 numbers, and 80.
+static constexpr int64_t kGroupsOfSums = 4, kGroupsOfOutputs = 2,
+                         kMaxLoadRegisters = 96;
 
 namespace {
 /// Emits the code of a thread, which computes some channels of a row at a time.
@@ -59,9 +65,12 @@ private:
     Value logSum;
     SmallVector<Value> outputs;
   };
-  SmallVector<Value> addPiece(Value piece, ValueRange before,
-                              ArrayRef<Value> indices);
+  Part loadPiece(Value piece, ArrayRef<Value> indices, bool hasOutputs);
+  SmallVector<Value> addPart(const Part &part, Value exists,
+                             ArrayRef<Value> before);
   Part emitGroup(Value group, ArrayRef<Value> indices, bool hasOutputs);
+  SmallVector<Value> addGroup(const Part &part, Value maximum,
+                              ArrayRef<Value> before);
   void store(Value value, const GpuKernel::Tensor &tensor,
              ArrayRef<Value> indices);
 
@@ -148,41 +157,42 @@ void PieceMerge::store(Value value, const GpuKernel::Tensor &tensor,
                           getOffset(b, b.getLoc(), indices, tensor.strides));
 }
 
-/// Adds a piece to a state: a running max, a running sum and accumulators, of
-/// which there may be none. A piece is a state with its log-sum-exp as running
-/// max, 1 as running sum, and its outputs as accumulators.
-SmallVector<Value> PieceMerge::addPiece(Value piece, ValueRange before,
-                                        ArrayRef<Value> indices) {
-  Value own = loadLogSum(piece, indices.drop_back());
-  Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, own,
-                                        softmax.number(softmax.start));
-  return b.emitIf(
-      isEmpty, before.getTypes(), [&] { return llvm::to_vector(before); },
-      [&] {
-        Value max = softmax.max(before[0], own);
-        Value factor = emitExp(softmax, before[0], max),
-              weight = emitExp(softmax, own, max);
-        SmallVector<Value> after{max, b.fma(before[1], factor, weight)};
-        ValueRange accumulators = before.drop_front(2);
-        if (!accumulators.empty())
-          for (auto [accumulator, x] :
-               llvm::zip_equal(accumulators, loadOutputs(piece, indices)))
-            after.push_back(b.fma(weight, x, b.mulf(accumulator, factor)));
-        return after;
-      });
+PieceMerge::Part PieceMerge::loadPiece(Value piece, ArrayRef<Value> indices,
+                                       bool hasOutputs) {
+  Part part{loadLogSum(piece, indices.drop_back()), {}};
+  if (hasOutputs)
+    part.outputs = loadOutputs(piece, indices);
+  return part;
+}
+
+/// Adds a piece, if it exists, to a state: a running max, a running sum and
+/// accumulators, of which there may be none. A piece is a state with its
+/// log-sum-exp as running max, 1 as running sum, and its outputs as
+/// accumulators.
+SmallVector<Value> PieceMerge::addPart(const Part &part, Value exists,
+                                       ArrayRef<Value> before) {
+  Value hasKeys = arith::CmpFOp::create(
+      b, arith::CmpFPredicate::UNE, part.logSum, softmax.number(softmax.start));
+  Value isAdded = b.both(exists, hasKeys);
+  Value max = softmax.max(before[0], part.logSum);
+  Value factor = emitExp(softmax, before[0], max),
+        weight = emitExp(softmax, part.logSum, max);
+  SmallVector<Value> after{max, b.fma(before[1], factor, weight)};
+  for (auto [x, accumulator] :
+       llvm::zip_equal(part.outputs, before.drop_front(2)))
+    after.push_back(b.fma(weight, x, b.mulf(accumulator, factor)));
+  for (auto [value, kept] : llvm::zip_equal(after, before))
+    value = b.select(isAdded, value, kept);
+  return after;
 }
 
 /// Emits the log-sum-exp and, with `hasOutputs`, the outputs of a group of
-/// pieces, which are added in their order.
+/// pieces, which are added in their order. All loads precede the first sum.
 PieceMerge::Part PieceMerge::emitGroup(Value group, ArrayRef<Value> indices,
                                        bool hasOutputs) {
   int64_t pieces = kKeysPerGroup / keysPerPiece;
-  if (pieces == 1) {
-    Part part{loadLogSum(group, indices.drop_back()), {}};
-    if (hasOutputs)
-      part.outputs = loadOutputs(group, indices);
-    return part;
-  }
+  if (pieces == 1)
+    return loadPiece(group, indices, hasOutputs);
   Value zero = createIndex(b, b.getLoc(), 0),
         one = createIndex(b, b.getLoc(), 1);
   // The first group begins with piece 0, which is followed by those with keys.
@@ -194,63 +204,92 @@ PieceMerge::Part PieceMerge::emitGroup(Value group, ArrayRef<Value> indices,
       arith::MinUIOp::create(b, b.add(firstOfGroup, pieces), endOfPieces);
   end = b.select(isFirst, arith::MaxUIOp::create(b, end, secondPiece), end);
   SoftmaxState empty = emitEmptyState(softmax);
-  SmallVector<Value> inits{empty.max, empty.sum};
+  SmallVector<Value> state{empty.max, empty.sum};
   if (hasOutputs)
-    inits.append(kChannels, softmax.number(0));
-  SmallVector<Value> state =
-      b.emitLoop(begin, end, one, inits, [&](Value number, ValueRange before) {
-        Value hasKeys =
-            b.compare(arith::CmpIPredicate::uge, number, secondPiece);
-        return addPiece(b.select(hasKeys, number, zero), before, indices);
-      });
+    state.append(kChannels, softmax.number(0));
+  for (int64_t i = 0; i < pieces; ++i) {
+    Value number = b.add(begin, i);
+    Value exists = b.compare(arith::CmpIPredicate::ult, number, end);
+    // Piece 0, which has results, replaces those that have none.
+    Value hasKeys = b.both(
+        exists, b.compare(arith::CmpIPredicate::uge, number, secondPiece));
+    Part part = loadPiece(b.select(hasKeys, number, zero), indices, hasOutputs);
+    state = addPart(part, exists, state);
+  }
   Part part{emitLogSum(softmax, {state[0], state[1]}), {}};
   for (Value accumulator : ArrayRef(state).drop_front(2))
     part.outputs.push_back(emitQuotient(softmax, accumulator, state[1]));
   return part;
 }
 
+/// Adds a group to the sum of weights and those of outputs by weights.
+SmallVector<Value> PieceMerge::addGroup(const Part &part, Value maximum,
+                                        ArrayRef<Value> before) {
+  Value isEmpty = arith::CmpFOp::create(
+      b, arith::CmpFPredicate::OEQ, part.logSum, softmax.number(softmax.start));
+  Value weight = emitExp(softmax, part.logSum, maximum);
+  SmallVector<Value> after{b.addf(before[0], weight)};
+  for (auto [x, sum] : llvm::zip_equal(part.outputs, before.drop_front()))
+    after.push_back(b.fma(weight, x, sum));
+  for (auto [value, kept] : llvm::zip_equal(after, before))
+    value = b.select(isEmpty, kept, value);
+  return after;
+}
+
 /// Emits the sums of the channels from `indices` on of the results, which are
-/// at `inPieces` in each piece. The row's scalars have been cloned.
+/// at `inPieces` in each piece. The row's scalars have been cloned. A short row
+/// has one group, whose pieces a thread loads at once; of longer ones, it loads
+/// those of several groups.
 void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
   ArrayRef<Value> row = indices.drop_back();
   int64_t pieces = kKeysPerGroup / keysPerPiece;
   Value infinity = softmax.number(softmax.start);
   Value first = createIndex(b, b.getLoc(), 0),
-        step = createIndex(b, b.getLoc(), 1);
+        one = createIndex(b, b.getLoc(), 1);
   secondPiece = reader.get(range.begin);
   endOfPieces = reader.get(range.end);
   // The first group is followed by the ones with keys.
-  Value second = arith::MaxUIOp::create(b, b.div(secondPiece, pieces), step);
+  Value second = arith::MaxUIOp::create(b, b.div(secondPiece, pieces), one);
   Value end = arith::MaxUIOp::create(
       b, b.div(b.add(endOfPieces, pieces - 1), pieces), second);
-  Value count = b.add(b.sub(end, second), 1);
-  auto getGroup = [&](Value number) {
-    Value isFirst = b.compare(arith::CmpIPredicate::eq, number, first);
-    return b.select(isFirst, first, b.add(b.sub(number, step), second));
-  };
-  Value maximum = b.emitLoop(
-      first, count, step, infinity,
-      [&](Value number, ValueRange carried) -> SmallVector<Value> {
-        Part part = emitGroup(getGroup(number), inPieces, /*hasOutputs=*/false);
-        return {softmax.max(carried[0], part.logSum)};
-      })[0];
-  SmallVector<Value> totals = b.emitLoop(
-      first, count, step, SmallVector<Value>(1 + kChannels, softmax.number(0)),
-      [&](Value number, ValueRange carried) -> SmallVector<Value> {
-        Part part = emitGroup(getGroup(number), inPieces, /*hasOutputs=*/true);
-        Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
-                                              part.logSum, infinity);
-        return b.emitIf(
-            isEmpty, carried.getTypes(),
-            [&] { return llvm::to_vector(carried); },
-            [&]() -> SmallVector<Value> {
-              Value weight = emitExp(softmax, part.logSum, maximum);
-              SmallVector<Value> after{b.addf(carried[0], weight)};
-              for (auto [x, before] :
-                   llvm::zip_equal(part.outputs, carried.drop_front()))
-                after.push_back(b.fma(weight, x, before));
-              return after;
+  Part firstPart;
+  {
+    LoadGroup loads(b, kMaxLoadRegisters);
+    firstPart = emitGroup(first, inPieces, /*hasOutputs=*/true);
+  }
+  // Emits a loop over the other groups, of which each iteration loads `count`.
+  // The last one takes groups without keys, too, which add nothing.
+  auto forEachGroup =
+      [&](int64_t count, bool hasOutputs, ValueRange inits,
+          function_ref<SmallVector<Value>(const Part &, ArrayRef<Value>)> add) {
+        return b.emitLoop(
+            second, end, createIndex(b, b.getLoc(), count), inits,
+            [&](Value group, ValueRange carried) {
+              SmallVector<Value> state(carried);
+              LoadGroup loads(b, kMaxLoadRegisters);
+              for (int64_t i = 0; i < count; ++i) {
+                Value number = b.add(group, i);
+                Value exists =
+                    b.compare(arith::CmpIPredicate::ult, number, end);
+                Part part = emitGroup(b.select(exists, number, group), inPieces,
+                                      hasOutputs);
+                part.logSum = b.select(exists, part.logSum, infinity);
+                state = add(part, state);
+                loads.endItem();
+              }
+              return state;
             });
+      };
+  Value maximum = forEachGroup(
+      kGroupsOfSums, /*hasOutputs=*/false, firstPart.logSum,
+      [&](const Part &part, ArrayRef<Value> before) -> SmallVector<Value> {
+        return {softmax.max(before[0], part.logSum)};
+      })[0];
+  SmallVector<Value> none(1 + kChannels, softmax.number(0));
+  SmallVector<Value> totals = forEachGroup(
+      kGroupsOfOutputs, /*hasOutputs=*/true, addGroup(firstPart, maximum, none),
+      [&](const Part &part, ArrayRef<Value> before) {
+        return addGroup(part, maximum, before);
       });
   for (int64_t i = 0; i < kChannels; ++i) {
     SmallVector<Value> at(indices);
