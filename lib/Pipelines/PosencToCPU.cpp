@@ -9,7 +9,6 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Conversion/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
-#include "posenc/TargetInfo/CudaTarget.h"
 #include "posenc/Transforms/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
@@ -273,40 +272,4 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addPass(createCSEPass());
   if (options.bf16Tiles)
     manager.addPass(createPosencStreamTileLoadsPass());
-}
-
-void mlir::posenc::registerPipelines() {
-  PassPipelineRegistration<>(
-      "posenc-to-linalg", "Lower posenc to linalg on tensors",
-      [](OpPassManager &manager) { buildPosencToLinalgPipeline(manager); });
-  PassPipelineRegistration<PosencToCPUOptions>(
-      "posenc-to-cpu", "Lower posenc and linalg on tensors to the LLVM dialect",
-      [](OpPassManager &manager, const PosencToCPUOptions &options) {
-        buildPosencToTiledPipeline(manager, options);
-        buildTiledToVectorPipeline(manager, options);
-        buildVectorToLLVMPipeline(manager, options);
-      });
-  PassPipelineRegistration<PosencToNVVMOptions>(
-      "posenc-to-nvvm",
-      "Lower posenc on tensors to NVVM kernels and their launches",
-      [](OpPassManager &manager, const PosencToNVVMOptions &options) {
-        llvm::Expected<CudaTarget> target = CudaTarget::parse(options.chip);
-        GpuFeatures features;
-        features.functions = true;
-        features.attention = target && target->hasAttention();
-        features.warpgroups = target && target->hasWarpgroups();
-        features.smallSharedMemory = target && target->hasSmallSharedMemory();
-        // Another pass reports an unknown architecture.
-        llvm::consumeError(target.takeError());
-        buildPosencToGpuPipeline(manager, features);
-        buildGpuToNVVMPipeline(manager, options);
-      });
-#ifndef POSENC_NO_VULKAN
-  PassPipelineRegistration<PosencToSPIRVOptions>(
-      "posenc-to-spirv", "Lower posenc on tensors to SPIR-V kernels",
-      [](OpPassManager &manager, const PosencToSPIRVOptions &options) {
-        buildPosencToGpuPipeline(manager, GpuFeatures());
-        buildGpuToSPIRVPipeline(manager, options);
-      });
-#endif
 }

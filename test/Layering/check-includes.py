@@ -12,9 +12,9 @@
 # Each folder of lib/ and include/posenc/ is a component, and tools/ is one. A
 # component may include its own headers, those of the components that the arrows
 # of the drawing reach from it (docs/architecture.md), and those in
-# runtime/include/posenc/kernel. Prints every other include, and each arrow that
-# stands for no include or follows from other arrows. Exits with 1 if there is
-# one.
+# runtime/include/posenc/kernel. Folders in a component include each other one way. Prints
+# every other include, and each arrow that stands for no include or follows from other
+# arrows. Exits with 1 if there is one.
 
 import os
 import re
@@ -25,6 +25,8 @@ import sys
 RUNTIME = {"ABI", "Driver", "tools"}
 # The component of a header is the folder after `posenc/`.
 INCLUDE = re.compile(r'^\s*#\s*include\s*"posenc/([^/"]+)/[^"]*"')
+# A header of the same component, in a folder of lib/.
+LOCAL = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 
 
 def read_drawing(path):
@@ -71,6 +73,44 @@ def list_includes(root):
                             yield component, f"{where}:{number}", match[1]
 
 
+def list_inner_includes(top):
+    """Yields (folder, path, line, included folder) of the headers of one component that
+    its other folders include; the paths begin at `top`."""
+    for folder, folders, names in os.walk(top):
+        folders.sort()
+        for name in sorted(names):
+            if not name.endswith((".h", ".cpp")):
+                continue
+            path = os.path.join(folder, name)
+            with open(path, encoding="utf-8") as file:
+                for number, line in enumerate(file, 1):
+                    match = LOCAL.match(line)
+                    if not match or os.path.exists(os.path.join(folder, match[1])):
+                        continue
+                    if os.path.exists(os.path.join(top, match[1])):
+                        yield (os.path.relpath(folder, top),
+                               f"{os.path.relpath(path, top)}:{number}",
+                               os.path.dirname(match[1]) or ".")
+
+
+def check_folders(root):
+    """Yields a message for each include by which folders of a component include each
+    other, directly or by way of others."""
+    for component in sorted(os.listdir(os.path.join(root, "lib"))):
+        top = os.path.join(root, "lib", component)
+        if not os.path.isdir(top):
+            continue
+        includes = list(list_inner_includes(top))
+        arrows = {}
+        for source, _, target in includes:
+            arrows.setdefault(source, set()).add(target)
+            arrows.setdefault(target, set())
+        for source, where, target in includes:
+            if source in reach(arrows, target):
+                yield f"lib/{component}/{where}: {source} must not include {target}, " \
+                      f"which includes {source}"
+
+
 def check(root, arrows):
     """Yields a message for each include and each arrow that is wrong."""
     for tree in ("lib", os.path.join("include", "posenc")):
@@ -84,6 +124,7 @@ def check(root, arrows):
         included.add((component, target))
         if component in arrows and target not in reach(arrows, component):
             yield f"{where}: {component} must not include {target}"
+    yield from check_folders(root)
     for source, targets in arrows.items():
         for target in sorted(targets):
             if (source, target) not in included:

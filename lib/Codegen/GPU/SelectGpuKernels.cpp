@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DeviceWorkspace.h"
-#include "ElementKernel.h"
-#include "GpuAttention.h"
-#include "KernelPositions.h"
-#include "RowsToGpu.h"
+#include "GPU/Attention/GpuAttention.h"
+#include "GPU/Launch/DeviceWorkspace.h"
+#include "GPU/Rotation/KernelPositions.h"
+#include "GPU/Rows/RowsToGpu.h"
+#include "GPU/Threads/ElementKernel.h"
 
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"

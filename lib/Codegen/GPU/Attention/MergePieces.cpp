@@ -1,0 +1,401 @@
+//===- MergePieces.cpp - results of pieces of the keys --------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MergePieces.h"
+
+#include "GPU/Launch/DeviceFacts.h"
+#include "GPU/Launch/GpuKernel.h"
+#include "GPU/Threads/LoadGroup.h"
+#include "GPU/Threads/TileReader.h"
+#include "GpuAttention.h"
+#include "ThreadSoftmax.h"
+
+#include "posenc/IR/CreateIndex.h"
+#include "posenc/Transforms/AttentionIndices.h"
+#include "posenc/Transforms/AttentionNest.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// The channels that a thread merges at a time. Rows have a multiple of it.
+static constexpr int64_t kChannels = 4;
+
+/// Groups of pieces whose log-sum-exps, or also outputs, are loaded at once if
+/// they fit in as many registers: 32 numbers, and 80.
+static constexpr int64_t kGroupsOfSums = 4, kGroupsOfOutputs = 2,
+                         kMaxLoadRegisters = 96;
+
+namespace {
+/// Emits the code of a thread, which computes some channels of a row at a time.
+class PieceMerge {
+public:
+  PieceMerge(OpBuilder &host, GpuKernel &kernel, AttentionOp op,
+             const AttentionResults &pieces, const AttentionResults &results,
+             int64_t maxQueries)
+      : host(host), kernel(kernel), b(kernel.getFunction()),
+        reader(host, kernel, b, /*isWide=*/false), op(op), pieces(pieces),
+        results(results), maxQueries(maxQueries),
+        sum(cast<FloatType>(getElementTypeOrSelf(pieces.output.getType()))),
+        softmax(b, sum, /*unit=*/1),
+        keysPerPiece(getKeysPerPiece(getAttentionSizes(op))) {}
+
+  void emit();
+
+private:
+  void createLoops();
+  void emitItem(Value number, ArrayRef<Value> sizes);
+  void emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces);
+  void emitRaggedRow(SmallVector<Value> indices);
+  void takeRow(Value batch, Value query);
+  Value getOffsetInPieces(const GpuKernel::Tensor &tensor, Value piece,
+                          ArrayRef<Value> indices);
+  Value loadLogSum(Value piece, ArrayRef<Value> row);
+  SmallVector<Value> loadOutputs(Value piece, ArrayRef<Value> indices);
+  /// The log-sum-exp and the outputs of some keys.
+  struct Part {
+    Value logSum;
+    SmallVector<Value> outputs;
+  };
+  Part loadPiece(Value piece, ArrayRef<Value> indices, bool hasOutputs);
+  SmallVector<Value> addPart(const Part &part, Value exists,
+                             ArrayRef<Value> before);
+  Part emitGroup(Value group, ArrayRef<Value> indices, bool hasOutputs);
+  SmallVector<Value> addGroup(const Part &part, Value maximum,
+                              ArrayRef<Value> before);
+  void store(Value value, const GpuKernel::Tensor &tensor,
+             ArrayRef<Value> indices);
+
+  OpBuilder &host;
+  GpuKernel &kernel;
+  ThreadBuilder b;
+  TileReader reader;
+  AttentionOp op;
+  AttentionResults pieces, results;
+  int64_t maxQueries;
+  FloatType sum;
+  ThreadSoftmax softmax;
+  int64_t keysPerPiece;
+  /// The first piece with keys of the row after piece 0, and the end of those
+  /// with keys, at least that.
+  Value secondPiece, endOfPieces;
+  /// Loops of the host over sequences and queries, whose scalars are cloned
+  /// into the kernel: the sequence, and the pieces with keys of a query.
+  scf::ForallOp loops;
+  AttentionSequence sequence;
+  PieceRange range;
+  GpuKernel::Tensor outputs, logSums, output, logSum;
+};
+} // namespace
+
+/// Creates the loops at the host.
+void PieceMerge::createLoops() {
+  Location loc = op.getLoc();
+  ImplicitLocOpBuilder outside(loc, host);
+  Value numQueries = outside.createOrFold<memref::DimOp>(op.getQuery(),
+                                                         op.getQueryTokenDim()),
+        numKeys = outside.createOrFold<memref::DimOp>(op.getKey(),
+                                                      op.getKeyTokenDim());
+  SmallVector<OpFoldResult> bounds(2, host.getIndexAttr(1));
+  loops = scf::ForallOp::create(host, loc, bounds, ValueRange(),
+                                /*mapping=*/std::nullopt);
+  ImplicitLocOpBuilder inside(loc, host);
+  inside.setInsertionPoint(loops.getTerminator());
+  sequence = emitBoundedSequence(inside, op, loops.getInductionVars()[0],
+                                 numQueries, numKeys);
+  Value position =
+      sequence.emitPosition(inside, op, loops.getInductionVars()[1]);
+  PositionMask mask(op);
+  Value first = mask.emitFirstKey(inside, position);
+  Value end = mask.emitEndKey(inside, position, sequence.numKeys);
+  range = createPieceRange(inside, first, end, keysPerPiece);
+}
+
+/// Clones the scalars of the loops for a query of a sequence.
+void PieceMerge::takeRow(Value batch, Value query) {
+  reader.getScalars().map(loops.getInductionVars(), ValueRange{batch, query});
+  reader.cloneScalars(*loops.getBody());
+}
+
+Value PieceMerge::getOffsetInPieces(const GpuKernel::Tensor &tensor,
+                                    Value piece, ArrayRef<Value> indices) {
+  SmallVector<Value> at{piece};
+  llvm::append_range(at, indices);
+  return getOffset(b, b.getLoc(), at, tensor.strides);
+}
+
+Value PieceMerge::loadLogSum(Value piece, ArrayRef<Value> row) {
+  return memref::LoadOp::create(b, logSums.memref,
+                                getOffsetInPieces(logSums, piece, row));
+}
+
+/// Returns the outputs of a piece from the channel at `indices` on.
+SmallVector<Value> PieceMerge::loadOutputs(Value piece,
+                                           ArrayRef<Value> indices) {
+  Value vector = vector::LoadOp::create(
+      b, VectorType::get({kChannels}, sum), outputs.memref,
+      ValueRange(getOffsetInPieces(outputs, piece, indices)),
+      /*nontemporal=*/false, llvm::MaybeAlign(kChannels * sum.getWidth() / 8));
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < kChannels; ++i)
+    values.push_back(vector::ExtractOp::create(b, vector, i));
+  return values;
+}
+
+void PieceMerge::store(Value value, const GpuKernel::Tensor &tensor,
+                       ArrayRef<Value> indices) {
+  value = b.convert(value, getElementTypeOrSelf(tensor.memref.getType()));
+  memref::StoreOp::create(b, value, tensor.memref,
+                          getOffset(b, b.getLoc(), indices, tensor.strides));
+}
+
+PieceMerge::Part PieceMerge::loadPiece(Value piece, ArrayRef<Value> indices,
+                                       bool hasOutputs) {
+  Part part{loadLogSum(piece, indices.drop_back()), {}};
+  if (hasOutputs)
+    part.outputs = loadOutputs(piece, indices);
+  return part;
+}
+
+/// Adds a piece, if it exists, to a state: a running max, a running sum and
+/// accumulators, of which there may be none. A piece is a state with its
+/// log-sum-exp as running max, 1 as running sum, and its outputs as
+/// accumulators.
+SmallVector<Value> PieceMerge::addPart(const Part &part, Value exists,
+                                       ArrayRef<Value> before) {
+  Value hasKeys = arith::CmpFOp::create(
+      b, arith::CmpFPredicate::UNE, part.logSum, softmax.number(softmax.start));
+  Value isAdded = b.both(exists, hasKeys);
+  Value max = softmax.max(before[0], part.logSum);
+  Value factor = emitExp(softmax, before[0], max),
+        weight = emitExp(softmax, part.logSum, max);
+  SmallVector<Value> after{max, b.fma(before[1], factor, weight)};
+  for (auto [x, accumulator] :
+       llvm::zip_equal(part.outputs, before.drop_front(2)))
+    after.push_back(b.fma(weight, x, b.mulf(accumulator, factor)));
+  for (auto [value, kept] : llvm::zip_equal(after, before))
+    value = b.select(isAdded, value, kept);
+  return after;
+}
+
+/// Emits the log-sum-exp and, with `hasOutputs`, the outputs of a group of
+/// pieces, which are added in their order. All loads precede the first sum.
+PieceMerge::Part PieceMerge::emitGroup(Value group, ArrayRef<Value> indices,
+                                       bool hasOutputs) {
+  int64_t pieces = kKeysPerGroup / keysPerPiece;
+  if (pieces == 1)
+    return loadPiece(group, indices, hasOutputs);
+  Value zero = createIndex(b, b.getLoc(), 0),
+        one = createIndex(b, b.getLoc(), 1);
+  // The first group begins with piece 0, which is followed by those with keys.
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, group, zero);
+  Value firstOfGroup = b.mul(group, pieces);
+  Value begin = arith::MaxUIOp::create(b, firstOfGroup, secondPiece);
+  begin = b.select(isFirst, b.sub(secondPiece, one), begin);
+  Value end =
+      arith::MinUIOp::create(b, b.add(firstOfGroup, pieces), endOfPieces);
+  end = b.select(isFirst, arith::MaxUIOp::create(b, end, secondPiece), end);
+  SoftmaxState empty = emitEmptyState(softmax);
+  SmallVector<Value> state{empty.max, empty.sum};
+  if (hasOutputs)
+    state.append(kChannels, softmax.number(0));
+  for (int64_t i = 0; i < pieces; ++i) {
+    Value number = b.add(begin, i);
+    Value exists = b.compare(arith::CmpIPredicate::ult, number, end);
+    // Piece 0, which has results, replaces those that have none.
+    Value hasKeys = b.both(
+        exists, b.compare(arith::CmpIPredicate::uge, number, secondPiece));
+    Part part = loadPiece(b.select(hasKeys, number, zero), indices, hasOutputs);
+    state = addPart(part, exists, state);
+  }
+  Part part{emitLogSum(softmax, {state[0], state[1]}), {}};
+  for (Value accumulator : ArrayRef(state).drop_front(2))
+    part.outputs.push_back(emitQuotient(softmax, accumulator, state[1]));
+  return part;
+}
+
+/// Adds a group to the sum of weights and those of outputs by weights.
+SmallVector<Value> PieceMerge::addGroup(const Part &part, Value maximum,
+                                        ArrayRef<Value> before) {
+  Value isEmpty = arith::CmpFOp::create(
+      b, arith::CmpFPredicate::OEQ, part.logSum, softmax.number(softmax.start));
+  Value weight = emitExp(softmax, part.logSum, maximum);
+  SmallVector<Value> after{b.addf(before[0], weight)};
+  for (auto [x, sum] : llvm::zip_equal(part.outputs, before.drop_front()))
+    after.push_back(b.fma(weight, x, sum));
+  for (auto [value, kept] : llvm::zip_equal(after, before))
+    value = b.select(isEmpty, kept, value);
+  return after;
+}
+
+/// Emits the sums of the channels from `indices` on of the results, which are
+/// at `inPieces` in each piece. The row's scalars have been cloned. A short row
+/// has one group, whose pieces a thread loads at once; of longer ones, it loads
+/// those of several groups.
+void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
+  ArrayRef<Value> row = indices.drop_back();
+  int64_t pieces = kKeysPerGroup / keysPerPiece;
+  Value infinity = softmax.number(softmax.start);
+  Value first = createIndex(b, b.getLoc(), 0),
+        one = createIndex(b, b.getLoc(), 1);
+  secondPiece = reader.get(range.begin);
+  endOfPieces = reader.get(range.end);
+  // The first group is followed by the ones with keys.
+  Value second = arith::MaxUIOp::create(b, b.div(secondPiece, pieces), one);
+  Value end = arith::MaxUIOp::create(
+      b, b.div(b.add(endOfPieces, pieces - 1), pieces), second);
+  Part firstPart;
+  {
+    LoadGroup loads(b, kMaxLoadRegisters);
+    firstPart = emitGroup(first, inPieces, /*hasOutputs=*/true);
+  }
+  // Emits a loop over the other groups, of which each iteration loads `count`.
+  // The last one takes groups without keys, too, which add nothing.
+  auto forEachGroup =
+      [&](int64_t count, bool hasOutputs, ValueRange inits,
+          function_ref<SmallVector<Value>(const Part &, ArrayRef<Value>)> add) {
+        return b.emitLoop(
+            second, end, createIndex(b, b.getLoc(), count), inits,
+            [&](Value group, ValueRange carried) {
+              SmallVector<Value> state(carried);
+              LoadGroup loads(b, kMaxLoadRegisters);
+              for (int64_t i = 0; i < count; ++i) {
+                Value number = b.add(group, i);
+                Value exists =
+                    b.compare(arith::CmpIPredicate::ult, number, end);
+                Part part = emitGroup(b.select(exists, number, group), inPieces,
+                                      hasOutputs);
+                part.logSum = b.select(exists, part.logSum, infinity);
+                state = add(part, state);
+                loads.endItem();
+              }
+              return state;
+            });
+      };
+  Value maximum = forEachGroup(
+      kGroupsOfSums, /*hasOutputs=*/false, firstPart.logSum,
+      [&](const Part &part, ArrayRef<Value> before) -> SmallVector<Value> {
+        return {softmax.max(before[0], part.logSum)};
+      })[0];
+  SmallVector<Value> none(1 + kChannels, softmax.number(0));
+  SmallVector<Value> totals = forEachGroup(
+      kGroupsOfOutputs, /*hasOutputs=*/true, addGroup(firstPart, maximum, none),
+      [&](const Part &part, ArrayRef<Value> before) {
+        return addGroup(part, maximum, before);
+      });
+  for (int64_t i = 0; i < kChannels; ++i) {
+    SmallVector<Value> at(indices);
+    at.back() = b.add(at.back(), i);
+    store(emitQuotient(softmax, totals[1 + i], totals[0]), output, at);
+  }
+  if (!results.logSums)
+    return;
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, indices.back(), first);
+  b.emitIf(isFirst, [&] {
+    // The logarithm of a single piece is kept bit for bit.
+    store(emitLogSum(softmax, {maximum, totals[0]}), logSum, row);
+  });
+}
+
+/// Emits the sums of the channels from `indices` on, which has `maxQueries`
+/// tokens of each sequence, if the token exists.
+void PieceMerge::emitRaggedRow(SmallVector<Value> indices) {
+  Location loc = b.getLoc();
+  Value &token = indices[op.getQueryTokenDim()];
+  Value batch = b.div(token, maxQueries), number = b.rem(token, maxQueries);
+  takeRow(batch, number);
+  Value begin = reader.get(sequence.queryStart),
+        count = reader.get(sequence.numQueries);
+  Value exists = b.both(b.compare(arith::CmpIPredicate::sle, count,
+                                  createIndex(b, loc, maxQueries)),
+                        b.compare(arith::CmpIPredicate::slt, number, count));
+  b.emitIf(exists, [&] {
+    SmallVector<Value> inPieces(indices);
+    inPieces[op.getQueryTokenDim()] =
+        b.add(createPieceRow(b, loc, batch, begin, maxQueries), number);
+    token = b.add(begin, number);
+    emitRow(indices, inPieces);
+  });
+}
+
+/// Emits the channels of an item with a number, of results that have these
+/// sizes.
+void PieceMerge::emitItem(Value number, ArrayRef<Value> sizes) {
+  SmallVector<Value> indices(sizes.size());
+  Value rest = number;
+  // Quotients of 64 bits by sizes that are static take no division.
+  for (size_t dim = sizes.size(); dim-- > 1;) {
+    indices[dim] = b.createOrFold<arith::RemUIOp>(rest, sizes[dim]);
+    rest = b.createOrFold<arith::DivUIOp>(rest, sizes[dim]);
+  }
+  indices.front() = rest;
+  indices.back() = b.mul(indices.back(), kChannels);
+  reader.withScope([&] {
+    if (op.hasRaggedQueries())
+      return emitRaggedRow(indices);
+    takeRow(indices.front(), indices[op.getQueryTokenDim()]);
+    emitRow(indices, indices);
+  });
+}
+
+void PieceMerge::emit() {
+  Location loc = b.getLoc();
+  createLoops();
+  reader.captureOperands(loops);
+  outputs = kernel.addTensor(host, pieces.output);
+  logSums = kernel.addTensor(host, pieces.logSums);
+  output = kernel.addTensor(host, results.output);
+  if (results.logSums)
+    logSum = kernel.addTensor(host, results.logSums);
+  SmallVector<Value> sizes;
+  Value count = createIndex(host, loc, 1);
+  ArrayRef<int64_t> shape =
+      cast<MemRefType>(results.output.getType()).getShape();
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    Value size = host.createOrFold<memref::DimOp>(loc, results.output, dim);
+    if (op.hasRaggedQueries() && dim == op.getQueryTokenDim()) {
+      Value sequences =
+          host.createOrFold<memref::DimOp>(loc, op.getCuSeqlens()[0], 0);
+      size = host.createOrFold<arith::MulIOp>(
+          loc, sequences, createIndex(host, loc, maxQueries));
+    } else if (dim + 1 == shape.size()) {
+      size = createIndex(host, loc, shape[dim] / kChannels);
+    }
+    count = host.createOrFold<arith::MulIOp>(loc, count, size);
+    sizes.push_back(kernel.addIndex(host, size));
+  }
+  Value end = kernel.addIndex(host, count);
+  Value first =
+      b.add(b.mul(gpu::BlockIdOp::create(b, gpu::Dimension::x), kHelperThreads),
+            gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  Value step =
+      b.mul(gpu::GridDimOp::create(b, gpu::Dimension::x), kHelperThreads);
+  b.emitLoop(first, end, step, {},
+             [&](Value number, ValueRange) -> SmallVector<Value> {
+               emitItem(number, sizes);
+               return {};
+             });
+  kernel.getBody().setInsertionPointToEnd(
+      &kernel.getFunction().getBody().front());
+  Value blocks = host.createOrFold<arith::CeilDivUIOp>(
+      loc, count, createIndex(host, loc, kHelperThreads));
+  kernel.launch(host, limitBlocks(host, op, blocks, kHelperBlocks));
+  loops.erase();
+}
+
+void mlir::posenc::mergePieces(OpBuilder &host, AttentionOp op,
+                               const AttentionResults &pieces,
+                               const AttentionResults &results,
+                               int64_t maxQueries) {
+  GpuKernel kernel(op, "_merge_pieces", kHelperThreads);
+  PieceMerge(host, kernel, op, pieces, results, maxQueries).emit();
+}
