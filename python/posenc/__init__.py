@@ -19,6 +19,7 @@ PyTorch with gradients, `posenc.transformers` an attention for transformers.
 
 import pathlib
 
+from . import _bridges  # noqa: F401 (it sets what others import later)
 from ._errors import CompileError, CompileWarning, Error
 from ._array import Array
 from ._kernels import Kernels

@@ -22,7 +22,8 @@ import numpy as np
 from ._array import Array
 from ._attention_mlir import Append, Attention, write_append, write_attention
 from ._compile import compile
-from ._cuda import find_device, find_target_ahead, put_like
+from ._cuda import find_target_ahead, put_like
+from ._devices import find_device
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
 from ._frameworks import refuse_meta

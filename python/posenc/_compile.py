@@ -9,9 +9,7 @@
 
 from __future__ import annotations
 
-import base64
 import codecs
-import contextlib
 import inspect
 import json
 import operator
@@ -20,17 +18,14 @@ import re
 import reprlib
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Any, NoReturn
 
-from ._compiler import CompiledCode, LibraryCode
+from ._compiler import LibraryCode
 from ._dtypes import option_of
 from ._errors import CompileError, Error
-from ._kernels import Kernels, make_kernels, make_pending_kernels
-from ._once import once
-from ._source import Source, warn
-from ._spec import write_spec
+from ._kernels import Kernels, build, make_kernels
+from ._source import warn
 
 
 def _to_plain(value):
@@ -243,81 +238,17 @@ def _to_flags(options: Mapping[str, Any]) -> list[str]:
 # ===----------------------------------------------------------------------===#
 
 
-def _compile(name: str, text: bytes, flags: Sequence[str],
-             files: Mapping[str, tuple[str, bytes]], level: int, *, on_use: bool,
-             spec: str | None = None, report: str | None = None) -> Kernels:
-    """Compiles all functions at once, or each when it is first used. `files` are flags
-    with paths and their content. `level` is as in `warn`, and `spec` what `write_spec`
-    returns, if it is known. `report` is the path of a report on functions that are
-    compiled at once."""
-    if on_use:
-        source = Source(name, text, flags)
-        warn(source.warnings, level + 1)
-        return make_pending_kernels(source, spec or write_spec(
-            name, text, flags, {}, source.functions, on_use))
-    code = CompiledCode(
-        name, text, [*flags, *(f"{flag}={path}" for flag, (path, _) in files.items()),
-                     *([f"--report={report}"] if report else [])])
-    warn(code.warnings, level + 1)
-    contents = {flag: content for flag, (_, content) in files.items()}
-    return make_kernels(code, spec or write_spec(
-        name, text, flags, contents, json.loads(code.metadata)["functions"], on_use))
-
-
 def compile_on_use(source, **options) -> Kernels:
     """As `compile` of a config without `kernels`, but also of MLIR: each function is
     compiled when it is first used. The options are not files."""
     name, text = read_source(source)
-    return _compile(name, text, _to_flags(options), {}, level=2, on_use=True)
+    return build(name, text, _to_flags(options), {}, level=2, on_use=True)
 
 
 def prepare(kernels: Kernels, names: Iterable[str] | None = None) -> None:
     """Compiles functions of kernels that were not used yet, or all of them, several at
     the same time."""
     kernels._prepare(names)
-
-
-def compile_spec(spec: str) -> Kernels:
-    """Compiles what `Kernels._spec` describes, without warnings."""
-    fields = json.loads(spec)
-    with contextlib.ExitStack() as stack:
-        if fields["files"]:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="posenc-"))
-        files = {}
-        for flag, text in fields["files"].items():
-            path, content = os.path.join(folder, flag.strip("-")), base64.b64decode(text)
-            with open(path, "wb") as file:
-                file.write(content)
-            files[flag] = path, content
-        flags = [flag for flag in fields["flags"] if flag != "--no-warnings"]
-        return _compile(
-            fields["name"], base64.b64decode(fields["source"]),
-            [*flags, "--no-warnings"], files, level=2, on_use=fields["on_use"], spec=spec)
-
-
-@once
-def compile_for_cuda(spec: str | None, name: str,
-                     target: str) -> tuple[CompiledCode, dict]:
-    """Compiles a function of kernels for a CUDA device. Returns the code and the
-    function's metadata."""
-    if spec is None:
-        raise Error(f"{name}: the library has no code for CUDA: compile it with "
-                    f"--target={target}, too")
-    fields = json.loads(spec)
-    if any(flag.startswith("--target=") for flag in fields["flags"]):
-        raise Error(f"{name}: there is no code for '{target}', since `target` has none: "
-                    "leave it out, or add that target")
-    # Tuning files and schedules are for CPUs.
-    flags = [flag for flag in fields["flags"]
-             if flag != "--no-warnings" and not flag.startswith("--kernels=")]
-    try:
-        code = CompiledCode(
-            fields["name"], base64.b64decode(fields["source"]),
-            [*flags, "--no-warnings", f"--kernels={name}", f"--target={target}"])
-    except CompileError as error:
-        raise CompileError(f"{name}: has no code for CUDA devices: {error}") from None
-    [function] = json.loads(code.metadata)["functions"]
-    return code, function
 
 
 def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
@@ -401,7 +332,7 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     # One name is compiled as it is. Files may change until functions are used.
     is_single = isinstance(kernels, str) and "," not in kernels and kernels != "serving"
     on_use = name.endswith(".json") and not files and not is_single and page is None
-    result = _compile(name, text, flags, files, level=2, on_use=on_use, report=page)
+    result = build(name, text, flags, files, level=2, on_use=on_use, report=page)
     if kernels is not None:
         prepare(result)
     return result

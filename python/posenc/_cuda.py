@@ -27,40 +27,17 @@ import numpy as np
 import tvm_ffi
 
 from ._compiler import open_library
+from ._devices import CPU, CUDA, find_device, locate
 from ._dtypes import DLPACK_CODES, FRAMEWORK_NAMES
 from ._errors import Error
 from ._frameworks import Backend, make_torch_backend
 from ._once import once
 
-CPU, CUDA, MANAGED = 1, 2, 13  # Types of devices of DLPack.
 _LEGACY_STREAM = 1  # The default stream, as `__dlpack__` takes it.
 _NOT_INITIALIZED = 3  # A CUresult. It is that of all calls in a forked process.
 # The oldest architecture that there is code for, and those that have instructions which
 # later ones lack.
 _OLDEST, _EXACT = 75, (90, 100)
-
-
-def locate(value) -> tuple[int, int] | None:
-    """Returns the type and the number of an array's device, as DLPack has them; None if
-    it has none. Managed memory counts as that of its CUDA device."""
-    try:
-        kind, index = value.__dlpack_device__()
-    except Exception:  # It is no array, or one without memory.
-        return None
-    return CUDA if kind == MANAGED else int(kind), int(index)
-
-
-def find_device(value) -> int | None:
-    """Returns the number of the CUDA device of an array; None if it is on none."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        return value.device.index if value.is_cuda else None
-    device = locate(value)
-    return device[1] if device is not None and device[0] == CUDA else None
-
-
-def is_on_cuda(value) -> bool:
-    return find_device(value) is not None
 
 
 def _describe(device: tuple[int, int]) -> str:

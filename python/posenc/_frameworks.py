@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
+from ._devices import is_on_cuda
 from ._dtypes import DLPACK_CODES, FRAMEWORK_NAMES
 from ._errors import Error
 
@@ -319,8 +320,6 @@ def _empty_aligned(shape: tuple, dtype: str):
 def _make_jax_backend() -> Backend:
     import jax
 
-    from ._cuda import is_on_cuda
-
     tracer, array, narrow = jax.core.Tracer, jax.Array, np.dtype(np.int32)
     has_gpu = jax.default_backend() == "gpu"
 
@@ -446,8 +445,6 @@ def find_backend(value, what: str) -> Backend:
     elif jax is not None and isinstance(value, jax.Array):
         backend = _once("jax", _make_jax_backend)
     elif hasattr(value, "__dlpack__"):
-        from ._cuda import is_on_cuda
-
         if is_on_cuda(value):
             return _ON_CUDA
         backend = NUMPY  # Results are arrays of NumPy.

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from . import _later
+from ._devices import find_device
 from ._dtypes import FRAMEWORK_NAMES
 from ._errors import Error
 from ._frameworks import (
@@ -62,24 +64,16 @@ class Function:
         CUDA devices."""
         torch = sys.modules.get("torch")
         if any(map(is_dtensor, inputs)):
-            from . import _operators
-
-            return _operators.call(self.spec, self.name, inputs, {}, out)
+            return _later.load_operators().call(self.spec, self.name, inputs, {}, out)
         index = None if self.on_cuda else self._find_cuda_device(inputs)
         if index is not None:
             if is_of_jax(inputs[self.first_tensor]):
-                from . import _jax, _jax_targets
-
-                if _jax_targets.can_call(self):
-                    return _jax.call_on_cuda(self, inputs, out)
+                if _later.load_jax_targets().can_call(self):
+                    return _later.load_jax().call_on_cuda(self, inputs, out)
             return self.call_on_cuda(index, inputs, out)
         if torch is not None and any(isinstance(one, torch.Tensor) for one in inputs):
-            from . import _operators
-
-            return _operators.call(self.spec, self.name, inputs, {}, out)
-        from . import _jax
-
-        return _jax.call(self, inputs, out)
+            return _later.load_operators().call(self.spec, self.name, inputs, {}, out)
+        return _later.load_jax().call(self, inputs, out)
 
     def _find_cuda_device(self, inputs) -> int | None:
         """Returns the number of the CUDA device of the first array; None if it is on
@@ -92,9 +86,7 @@ class Function:
             return first.device.index if first.is_cuda and not is_traced() else None
         if jax is not None and any(isinstance(one, jax.core.Tracer) for one in inputs):
             return None
-        from . import _cuda
-
-        return _cuda.find_device(first)
+        return find_device(first)
 
     def call_on_cuda(self, index: int, inputs, out):
         """Makes a call whose first array is on the CUDA device `index`."""

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._errors import Error
-from ._flex._attention import Call
 from ._flex._gradient import GRADIENT, name_array_gradient
+from ._flex._plan import Call
 from ._flex._ring_call import RingOptions, prepare_part
 from ._jax import vary
 

@@ -9,16 +9,22 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import functools
 import json
+import os
+import tempfile
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ._compiler import CompiledCode
 from ._errors import Error
 from ._methods import TRACED_INSTEAD, Names, make_method, make_traceable
-from ._source import Source
+from ._source import Source, warn
+from ._spec import write_spec
 
 
 class _Metadata:
@@ -78,8 +84,6 @@ class Kernels:
         """Pickles what the kernels were compiled from."""
         if self._spec is None:
             raise Error("kernels of a loaded library cannot be pickled: pickle its path")
-        from ._compile import compile_spec
-
         return compile_spec, (self._spec,)
 
     def __copy__(self) -> Kernels:
@@ -182,3 +186,47 @@ def make_pending_kernels(source: Source, spec: str | None = None) -> Kernels:
     """Returns kernels whose functions are compiled when they are used."""
     return _make(source.names, source.targets, spec,
                  lambda name, _: _Pending(source, name, spec), _source=source)
+
+
+# ===----------------------------------------------------------------------===#
+# Compilation
+# ===----------------------------------------------------------------------===#
+
+
+def build(name: str, text: bytes, flags: Sequence[str],
+          files: Mapping[str, tuple[str, bytes]], level: int, *, on_use: bool,
+          spec: str | None = None, report: str | None = None) -> Kernels:
+    """Compiles all functions at once, or each when it is first used. `files` are flags
+    with paths and their content. `level` is as in `warn`, and `spec` what `write_spec`
+    returns, if it is known. `report` is the path of a report on functions that are
+    compiled at once."""
+    if on_use:
+        source = Source(name, text, flags)
+        warn(source.warnings, level + 1)
+        return make_pending_kernels(source, spec or write_spec(
+            name, text, flags, {}, source.functions, on_use))
+    code = CompiledCode(
+        name, text, [*flags, *(f"{flag}={path}" for flag, (path, _) in files.items()),
+                     *([f"--report={report}"] if report else [])])
+    warn(code.warnings, level + 1)
+    contents = {flag: content for flag, (_, content) in files.items()}
+    return make_kernels(code, spec or write_spec(
+        name, text, flags, contents, json.loads(code.metadata)["functions"], on_use))
+
+
+def compile_spec(spec: str) -> Kernels:
+    """Compiles what `Kernels._spec` describes, without warnings."""
+    fields = json.loads(spec)
+    with contextlib.ExitStack() as stack:
+        if fields["files"]:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="posenc-"))
+        files = {}
+        for flag, text in fields["files"].items():
+            path, content = os.path.join(folder, flag.strip("-")), base64.b64decode(text)
+            with open(path, "wb") as file:
+                file.write(content)
+            files[flag] = path, content
+        flags = [flag for flag in fields["flags"] if flag != "--no-warnings"]
+        return build(
+            fields["name"], base64.b64decode(fields["source"]),
+            [*flags, "--no-warnings"], files, level=2, on_use=fields["on_use"], spec=spec)

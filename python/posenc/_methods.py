@@ -25,12 +25,14 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
+from . import _later  # noqa: F401 (generated code calls it)
 from ._array import Array
 from ._dtypes import DLPACK_CODES, FRAMEWORK_NAMES
 from ._errors import Error
 from ._frameworks import NUMPY, backends, find_backend, widen
 from ._functions import FAILURES, Function, describe_shape
 from ._once import once
+from ._source import compile_for_cuda
 from ._sizes import name_element, read_element, translate
 
 
@@ -239,8 +241,6 @@ def make_method(function: dict, identifier: str, code, spec: str | None):
     def compile_for_device(target: str | None) -> Function:
         if target is None:
             return _make(function, identifier, code, spec)
-        from ._compile import compile_for_cuda
-
         own, metadata = compile_for_cuda(spec, function["name"], target)
         return _make(metadata, identifier, own, spec)
 
@@ -293,9 +293,7 @@ def make_traceable(spec: str | None, name: str) -> Callable:
     # PyTorch 2.11 reads the cells and defaults of this function from the method that it
     # stands for. So it has no cells, and the same defaults.
     source = f"""def call(self, *inputs, out=None, **named):
-    from . import _operators
-
-    return _operators.call({spec!r}, {name!r}, inputs, named, out)
+    return _later.load_operators().call({spec!r}, {name!r}, inputs, named, out)
 """
     made: dict[str, Any] = {}
     exec(compile(source, f"<posenc {name}>", "exec", dont_inherit=True), globals(), made)

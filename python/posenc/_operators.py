@@ -25,10 +25,9 @@ import torch
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
-from ._compile import compile_spec
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
-from ._kernels import Kernels, known_kernels
+from ._kernels import Kernels, compile_spec, known_kernels
 from ._methods import name_parameters
 from ._once import once
 from ._rope import get_rope_kernels, measure_heads

@@ -24,9 +24,8 @@ import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ._compile import compile_spec
 from ._errors import Error
-from ._kernels import Kernels
+from ._kernels import Kernels, compile_spec, known_kernels
 from ._once import once
 from ._spec import is_length_dependent, is_of_config
 
@@ -299,8 +298,6 @@ def _compile_local(spec: str, name: str, count: int) -> Kernels:
 
 
 def _describe(spec: str, name: str) -> dict:
-    from ._kernels import known_kernels
-
     kernels = known_kernels.get(spec)
     return (compile_spec(spec) if kernels is None else kernels)._describe(name)
 

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import threading
@@ -16,7 +17,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 from ._compiler import CompiledCode, Listing
-from ._errors import CompileWarning, Error
+from ._errors import CompileError, CompileWarning, Error
 from ._once import once
 
 
@@ -89,3 +90,28 @@ class Source:
             # without a notice.
             while thread.is_alive():
                 thread.join(timeout=0.1)
+
+
+@once
+def compile_for_cuda(spec: str | None, name: str,
+                     target: str) -> tuple[CompiledCode, dict]:
+    """Compiles a function of kernels for a CUDA device. Returns the code and the
+    function's metadata."""
+    if spec is None:
+        raise Error(f"{name}: the library has no code for CUDA: compile it with "
+                    f"--target={target}, too")
+    fields = json.loads(spec)
+    if any(flag.startswith("--target=") for flag in fields["flags"]):
+        raise Error(f"{name}: there is no code for '{target}', since `target` has none: "
+                    "leave it out, or add that target")
+    # Tuning files and schedules are for CPUs.
+    flags = [flag for flag in fields["flags"]
+             if flag != "--no-warnings" and not flag.startswith("--kernels=")]
+    try:
+        code = CompiledCode(
+            fields["name"], base64.b64decode(fields["source"]),
+            [*flags, "--no-warnings", f"--kernels={name}", f"--target={target}"])
+    except CompileError as error:
+        raise CompileError(f"{name}: has no code for CUDA devices: {error}") from None
+    [function] = json.loads(code.metadata)["functions"]
+    return code, function

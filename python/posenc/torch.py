@@ -30,22 +30,20 @@ the first call, or takes them from the cache.
 from __future__ import annotations
 
 import inspect
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch._dynamo.backends import registry
 
-from ._compile import write_json
 from ._flex._torch_replace import replace_flex_attention
 from ._kernels import Kernels
-from ._operators import (
-    OPTIONS, call, check_inputs, find, prepare_sharding, register)
-from ._rope import write_scaling
+from ._operators import call, find, register
+from ._torch_rope import rope
 
 __all__ = ["Operators", "compile_exported", "explain_backend", "operators",
            "replace_flex_attention", "ring_attention", "rope"]
+
+rope.__module__ = __name__  # It is printed by help().
 
 
 def __getattr__(name: str) -> Any:
@@ -125,27 +123,3 @@ def operators(kernels: Kernels) -> Operators:
         compiled again where an exported program runs
     """
     return Operators(kernels)
-
-
-def rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, *,
-         theta: float = 10000.0, scaling: Mapping[str, Any] | None = None,
-         pairing: str = "half", rotary_dim: int | None = None,
-         precision: str = "exact",
-         max_position_embeddings: int = 2048) -> tuple[torch.Tensor, torch.Tensor]:
-    """As `posenc.functional.rope`, with derivatives of any order, in reverse and forward
-    mode. Returns q and k, rotated, new tensors.
-
-    Raises Error for arguments that are no tensors, and as `posenc.functional.rope`. There
-    are no derivatives where frequencies depend on the length.
-    """
-    check_inputs("rope", ("q", "k", "positions"), (q, k, positions))
-    options = _write_options(theta, scaling, pairing, rotary_dim, precision,
-                             max_position_embeddings)
-    prepare_sharding()
-    return torch.ops.posenc.rope(q, k, positions, options, "rope")
-
-
-@torch.compiler.assume_constant_result
-def _write_options(theta: float, scaling: Mapping[str, Any] | None, *others) -> str:
-    text = write_scaling(scaling)
-    return OPTIONS + write_json([theta, text and json.loads(text), *others])

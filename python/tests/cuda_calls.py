@@ -24,7 +24,7 @@ import numpy as np
 import tvm_ffi
 
 import posenc
-from posenc import _compile, _cuda
+from posenc import _cuda, _methods, _source
 from posenc._attention_mlir import Attention, write_attention
 from posenc.vllm import _kernels
 from conftest import CONFIG, attend, is_close, make_inputs, rotate
@@ -155,7 +155,7 @@ def check_attention():
 def check_capture():
     """The entry point in a graph: attention with its workspace, replayed with other
     queries."""
-    code, function = _compile.compile_for_cuda(kernels._spec, "attention", "cuda:sm_90a")
+    code, function = _source.compile_for_cuda(kernels._spec, "attention", "cuda:sm_90a")
     pointer, size = ctypes.c_void_p, ctypes.c_int64
     measure = ctypes.CFUNCTYPE(size, *[size] * len(function["sizes"]))(
         code.symbol(function["cuda_workspace"]))
@@ -242,12 +242,12 @@ def check_targets():
     both = posenc.compile(CONFIG, kernels="rope", target=["host", "cuda:sm_80"],
                           opt_level=0)
     assert both.metadata["targets"][1:] == ["cuda:sm_80"]
-    before = _compile.compile_for_cuda
-    _compile.compile_for_cuda = None  # The code is there.
+    before = _methods.compile_for_cuda
+    _methods.compile_for_cuda = None  # The code is there.
     try:
         result = both.rope(q, k, positions)[0]
     finally:
-        _compile.compile_for_cuda = before
+        _methods.compile_for_cuda = before
     expected = both.rope(*host[:2], host[3])[0]
     assert np.array_equal(read(result), expected)
     alone = posenc.compile(CONFIG, kernels="rope", target="cuda:sm_90")

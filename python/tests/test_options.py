@@ -17,7 +17,7 @@ import pytest
 
 import posenc
 from conftest import CONFIG, is_close, make_inputs, rotate
-from posenc._compile import compile_spec
+from posenc._kernels import compile_spec
 from posenc._spec import is_length_dependent, is_length_dependent_scaling
 
 

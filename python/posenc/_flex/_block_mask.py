@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .. import _later
 from .._errors import Error
 
 # The size of a block that means "the whole sequence" in PyTorch.
@@ -124,7 +125,7 @@ def create_block_mask(mask_mod: Callable, B: int | None, H: int | None, Q_LEN: i
 def _make(mask_mod: Callable, arguments: dict[str, Any]) -> BlockMask:
     kind: type = BlockMask
     if "torch" in sys.modules:
-        from ._torch_block_mask import TorchBlockMask as kind
+        kind = _later.load_torch_block_mask().TorchBlockMask
     return kind(mask_mod, arguments)
 
 

@@ -196,7 +196,7 @@ def _count(array):
 
 def _rope(first, second, positions, options: Mapping[str, Any]):
     if is_torch(first):
-        from ..torch import rope
+        from .._torch_rope import rope
 
         return rope(first, second, positions, **options)
     return functional_rope(first, second, positions, **options)

@@ -18,7 +18,7 @@ import contextlib
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -192,3 +192,14 @@ def _add_blocks(trace: Trace, blocks: Blocks, where: Node | None) -> Node:
     if where is not None:
         is_partial = graph.make("bitwise_and", (is_partial, where), "i1")
     return graph.make("bitwise_or", (is_full, is_partial), "i1")
+
+
+class Call(NamedTuple):
+    """The kernels of a call and their inputs."""
+
+    plan: Plan
+    signature: Signature
+    inputs: list[Any]
+
+    def find_kernels(self) -> Kernels:
+        return self.plan.find_kernels(self.signature)

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .._dtypes import name_of
-from ._attention import Call, prepare
+from ._calls import prepare
 from ._fusion import is_torch
+from ._plan import Call
 
 
 class RingOptions(NamedTuple):

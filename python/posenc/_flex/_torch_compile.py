@@ -26,10 +26,10 @@ from torch._higher_order_ops.flex_attention import flex_attention as recorded_op
 from torch.nn.attention.flex_attention import _create_empty_block_mask, _identity
 
 from .._errors import Error
-from ._attention import Call, find_max_scores, find_signature, run, widen
 from ._block_mask import WHOLE, BlockMask, Blocks, make_table
+from ._calls import find_max_scores, find_signature, run, widen
 from ._graph import Graph
-from ._plan import make_traced_plan
+from ._plan import Call, make_traced_plan
 from ._torch_scalars import Scalar, load
 from ._trace import Trace
 from ._trace_torch import trace_torch

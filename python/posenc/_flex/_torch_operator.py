@@ -11,7 +11,7 @@ kernels are a string argument."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -24,9 +24,7 @@ from .._torch_sharding import call_divided, has_dtensor
 from .._torch_state import has_tangent, is_in_forward_mode, is_traced
 from ._gradient import GRADIENT, name_array_gradient
 from ._max_scores import MAX_SCORES
-
-if TYPE_CHECKING:
-    from ._attention import Call
+from ._plan import Call
 
 _FUNCTION = "attention"
 _library = torch.library.Library("posenc", "FRAGMENT")

@@ -19,9 +19,9 @@ from vllm.v1.attention.backend import AttentionType
 
 from .._dtypes import name_of
 from .._errors import Error
-from . import get_mode
 from ._cache import QUANTIZED
 from ._kernels import Cache, Layer, compile_append, compile_attention, compile_encoder
+from ._options import get_mode
 from ._report import fall_back, list_choices, logger, summarize
 
 

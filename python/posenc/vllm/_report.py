@@ -20,7 +20,7 @@ import vllm
 from vllm.logger import init_logger
 
 from .._errors import Error
-from . import get_mode
+from ._options import get_mode
 
 logger = init_logger("vllm.posenc")
 

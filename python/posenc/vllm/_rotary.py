@@ -19,8 +19,8 @@ from vllm.model_executor.layers.rotary_embedding.base import RotaryEmbedding
 from .._dtypes import name_of
 from .._errors import Error
 from ..functional import rope
-from . import get_rotation
 from ._kernels import compile_rotation
+from ._options import get_rotation
 from ._report import fall_back
 
 
