@@ -8,6 +8,7 @@
 """Operators of PyTorch in functions of scores, and their derivatives, compared with
 PyTorch's own of single numbers."""
 
+import importlib.util
 import math  # noqa: F401 - the expressions of cases use it
 
 import numpy as np
@@ -260,3 +261,17 @@ def test_functions_that_cannot_be_traced():
             posenc.flex_attention(x, x, x, function)
         assert line in str(error.value) and text in str(error.value)
         assert "test_flex_operators.py:" in str(error.value)
+
+
+def test_operations_of_frameworks_are_known():
+    """A name of a framework means an operation that all frameworks share."""
+    from posenc._flex import _functions, _numpy_scalars, _rules, _torch_rules
+
+    tables = [_numpy_scalars._OPERATIONS.values(),
+              [op for op, _ in _torch_rules._OPERATIONS.values()]]
+    if importlib.util.find_spec("jax"):
+        from posenc._flex import _trace_jax
+
+        tables.append(_trace_jax._OPERATIONS.values())
+    known = _rules.OPERATIONS.keys() | _functions.NAMED.keys()
+    assert [op for table in tables for op in table if op not in known] == []

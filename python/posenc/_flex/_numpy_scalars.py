@@ -23,27 +23,29 @@ from ._graph import Graph, Node, name_in_frameworks, name_type
 from ._numbers import Number
 from ._trace import Trace, refuse_branch
 
-_UNARY = {"negative": "neg", "absolute": "abs", "fabs": "abs", "rint": "round",
-          "cbrt": "cbrt", **{f"arc{name}": f"a{name}" for name in (
-              "sin", "cos", "tan", "sinh", "cosh", "tanh")},
-          **{name: name for name in _rules.UNARY if name not in
-             ("neg", "abs", "round", "asin", "acos", "atan", "asinh", "acosh", "atanh",
-              "rsqrt", "erf", "erfc", "sigmoid")}}
-# Functions of `_functions`.
-_NAMED = {name: name for name in ("logaddexp", "logaddexp2", "hypot", "fmax", "fmin",
-                                  "heaviside", "ldexp", "deg2rad", "rad2deg")}
-_NAMED.update(radians="deg2rad", degrees="rad2deg")
+# Names of NumPy for operations of `_rules` and `_functions`.
+_OPERATIONS = {
+    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{name: name for name in _rules.UNARY if name not in
+       ("neg", "abs", "round", "asin", "acos", "atan", "asinh", "acosh", "atanh", "rsqrt",
+        "erf", "erfc", "sigmoid")},
+    **{name: name for name in (
+        "bitwise_and", "bitwise_or", "bitwise_xor", "cbrt", "copysign", "deg2rad", "divide",
+        "fmax", "fmin", "fmod", "heaviside", "hypot", "ldexp", "logaddexp", "logaddexp2",
+        "maximum", "minimum", "power", "rad2deg", "reciprocal", "remainder", "sign",
+        "square", "add")},
+    "absolute": "abs", "arctan2": "atan2", "degrees": "rad2deg", "fabs": "abs",
+    "float_power": "power", "floor_divide": "divide_floor", "invert": "bitwise_not",
+    "left_shift": "shift_left", "multiply": "mul", "negative": "neg",
+    "radians": "deg2rad", "right_shift": "shift_right", "rint": "round",
+    "subtract": "sub", "true_divide": "divide"}
 _TESTS: dict[str, Callable[[Number], Any]] = {
     "isnan": Number.is_nan, "isinf": _functions.is_infinite,
     "signbit": _functions.is_negative}
-_BINARY = {"add": "add", "subtract": "sub", "multiply": "mul", "maximum": "maximum",
-           "minimum": "minimum", "bitwise_and": "bitwise_and",
-           "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor"}
 _COMPARE = {"equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le",
             "greater": "gt", "greater_equal": "ge"}
 _LOGICAL = {"logical_and": "bitwise_and", "logical_or": "bitwise_or",
             "logical_xor": "bitwise_xor"}
-_SHIFTS = {"left_shift": "shift_left", "right_shift": "shift_right"}
 # Names of NumPy's functions for operators of Python.
 _OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
@@ -358,7 +360,9 @@ def _call(trace: Trace, function: Callable, inputs) -> Any:
         return Scalar(trace, _rules.logical(graph, _LOGICAL[name], *nodes))
     dtype = infer_type(trace, function, inputs)
     nodes = [to_node(trace, value, dtype) for value in inputs]
-    return Scalar(trace, _apply(graph, name, dtype, nodes))
+    if name not in _OPERATIONS:
+        raise Error(f"numpy.{name} has no expression of scalars")
+    return Scalar(trace, _rules.compute(graph, _OPERATIONS[name], dtype, nodes))
 
 
 def own_type(trace: Trace, value) -> str:
@@ -373,37 +377,3 @@ def _test(graph: Graph, name: str, x: Node) -> Node:
     if name == "isfinite":
         return (abs(number) < math.inf) if x.is_float else graph.constant(True, "i1")
     return _TESTS[name](number) if x.is_float else graph.constant(False, "i1")
-
-
-def _apply(graph: Graph, name: str, dtype: str, nodes: list[Node]) -> Node:
-    if name in _UNARY:
-        return _rules.unary(graph, _UNARY[name], dtype, nodes[0])
-    if name in _BINARY:
-        return graph.apply(_BINARY[name], dtype, *nodes)
-    if name in _NAMED:
-        return _functions.call(graph, _NAMED[name], dtype, nodes)
-    if name in ("arctan2", "copysign"):
-        return graph.apply(name.replace("arctan2", "atan2"), dtype, *nodes)
-    if name == "float_power":
-        return graph.power(dtype, *nodes)
-    if name in _SHIFTS:
-        return _rules.shift(graph, _SHIFTS[name], dtype, *nodes)
-    if name in ("divide", "true_divide"):
-        return _rules.divide(graph, dtype, nodes[0], nodes[1])
-    if name == "floor_divide":
-        return _rules.divide(graph, dtype, nodes[0], nodes[1], "floor")
-    if name == "remainder":
-        return _rules.remainder(graph, dtype, *nodes)
-    if name == "fmod":
-        return _rules.fmod(graph, dtype, *nodes)
-    if name == "power":
-        return graph.power(dtype, *nodes)
-    if name == "invert":
-        return graph.make("bitwise_not", (nodes[0],), dtype)
-    if name == "square":
-        return graph.apply("mul", dtype, nodes[0], nodes[0])
-    if name == "reciprocal":
-        return graph.apply("divide", dtype, graph.constant(1, dtype), nodes[0])
-    if name == "sign":
-        return _rules.sign(graph, dtype, nodes[0])
-    raise Error(f"numpy.{name} has no expression of scalars")

@@ -10,6 +10,8 @@ result, to which operands are converted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from .._errors import Error
 from . import _functions
 from ._graph import FLOATS, Graph, Node
@@ -90,11 +92,51 @@ def sign(graph: Graph, dtype: str, x: Node) -> Node:
     return graph.select(graph.compare("gt", dtype, x, zero), one, negative)
 
 
-def shift(graph: Graph, op: str, dtype: str, x: Node, count: Node) -> Node:
-    """Shifts by a number of bits; op: "shift_left" or "shift_right"."""
-    return graph.apply(op, dtype, x, count)
-
-
 def logical(graph: Graph, op: str, x: Node, y: Node) -> Node:
     """op: "bitwise_and", "bitwise_or" or "bitwise_xor" of two truth values."""
     return graph.make(op, (graph.to_bool(x), graph.to_bool(y)), "i1")
+
+
+def _apply(op: str) -> Callable[..., Node]:
+    return lambda graph, dtype, *nodes: graph.apply(op, dtype, *nodes)
+
+
+def _unary(op: str) -> Callable[..., Node]:
+    return lambda graph, dtype, x: unary(graph, op, dtype, x)
+
+
+def _square(graph: Graph, dtype: str, x: Node) -> Node:
+    return graph.apply("mul", dtype, x, x)
+
+
+def _reciprocal(graph: Graph, dtype: str, x: Node) -> Node:
+    return graph.apply("divide", dtype, graph.constant(1, dtype), x)
+
+
+# What each framework has under a name of its own: functions of a graph, the type of the
+# result, and nodes.
+OPERATIONS: dict[str, Callable[..., Node]] = {
+    **{op: _unary(op) for op in UNARY},
+    **{op: _apply(op) for op in (*BINARY, "atan2", "copysign", "cbrt")},
+    "bitwise_not": lambda graph, dtype, x: graph.make("bitwise_not", (x,), dtype),
+    "clamp": lambda graph, dtype, low, x, high: clamp(graph, dtype, x, low, high),
+    "divide": divide,
+    "divide_floor": lambda graph, dtype, x, y: divide(graph, dtype, x, y, "floor"),
+    "divide_trunc": lambda graph, dtype, x, y: divide(graph, dtype, x, y, "trunc"),
+    "fmod": fmod,
+    "power": lambda graph, dtype, x, y: graph.power(dtype, x, y),
+    "reciprocal": _reciprocal,
+    "remainder": remainder,
+    "shift_left": _apply("shift_left"),
+    "shift_right": _apply("shift_right"),
+    "shift_right_logical": _apply("shift_right_logical"),
+    "sign": sign,
+    "square": _square,
+}
+
+
+def compute(graph: Graph, op: str, dtype: str, nodes: Sequence[Node]) -> Node:
+    """Returns the result of an operation of `OPERATIONS` or `_functions`."""
+    if op in OPERATIONS:
+        return OPERATIONS[op](graph, dtype, *nodes)
+    return _functions.call(graph, op, dtype, list(nodes))

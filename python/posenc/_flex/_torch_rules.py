@@ -25,10 +25,16 @@ _FILLED = {"zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1, "empt
 _LOGICAL = {"logical_and": "bitwise_and", "logical_or": "bitwise_or",
             "logical_xor": "bitwise_xor"}
 _BITS = {"__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor"}
-_SHIFTS = {"bitwise_left_shift": "shift_left", "bitwise_right_shift": "shift_right",
-           "__lshift__": "shift_left", "__rshift__": "shift_right"}
-_UNARY = {"arctan": "atan", "special_erf": "erf", "special_expit": "sigmoid",
-          "special_erfc": "erfc"}
+# Names of PyTorch for operations of `_rules`, and the number of their operands.
+_OPERATIONS = {
+    **{name: (name, 1) for name in (*_rules.UNARY, "bitwise_not", "reciprocal", "sign",
+                                    "square")},
+    **{name: (name, 2) for name in ("atan2", "copysign", "fmod", "remainder")},
+    "__lshift__": ("shift_left", 2), "__rshift__": ("shift_right", 2),
+    "arctan": ("atan", 1), "bitwise_left_shift": ("shift_left", 2),
+    "bitwise_right_shift": ("shift_right", 2), "floor_divide": ("divide_floor", 2),
+    "sgn": ("sign", 1), "special_erf": ("erf", 1), "special_erfc": ("erfc", 1),
+    "special_expit": ("sigmoid", 1)}
 # Operators as functions of `_functions`: the number of their operands and the names of
 # their options, in order.
 _NAMED: dict[str, tuple[int, tuple[str, ...]]] = {
@@ -47,8 +53,9 @@ _NAMED: dict[str, tuple[int, tuple[str, ...]]] = {
     "threshold": (1, ("threshold", "value")), "xlogy": (2, ())}
 
 
-def _unary(name: str) -> Callable[[Operands], Node]:
-    return lambda o: _rules.unary(o.graph, name, o.dtype, o.node(0))
+def _operation(op: str, count: int) -> Callable[[Operands], Node]:
+    return lambda o: _rules.compute(o.graph, op, o.dtype,
+                                    [o.node(number) for number in range(count)])
 
 
 def _binary(name: str) -> Callable[[Operands], Node]:
@@ -106,10 +113,6 @@ def _negate(o: Operands) -> Node:
     return o.graph.negate(o.graph.to_bool(o.own(0)))
 
 
-def _invert(o: Operands) -> Node:
-    return o.graph.make("bitwise_not", (o.node(0),), o.dtype)
-
-
 def _logical(name: str) -> Callable[[Operands], Node]:
     return lambda o: _rules.logical(o.graph, name, o.node(0, "i1"), o.node(1, "i1"))
 
@@ -154,38 +157,24 @@ def _make_rules() -> dict[str, Callable[[Operands], Node]]:
     rules: dict[str, Callable[[Operands], Node]] = {
         "where": _where, "masked_fill": _masked_fill, "clamp": _clamp, "pow": _power,
         "div": _divide, "true_divide": _divide, "logical_not": _negate,
-        "bitwise_not": _invert,
-        "floor_divide": lambda o: _rules.divide(o.graph, o.dtype, o.node(0), o.node(1),
-                                                "floor"),
-        "remainder": lambda o: _rules.remainder(o.graph, o.dtype, o.node(0), o.node(1)),
-        "fmod": lambda o: _rules.fmod(o.graph, o.dtype, o.node(0), o.node(1)),
         "rsub": lambda o: _binary("sub")(_swap(o)),
         "clamp_min": lambda o: _rules.clamp(o.graph, o.dtype, o.node(0), o.node(1), None),
         "clamp_max": lambda o: _rules.clamp(o.graph, o.dtype, o.node(0), None, o.node(1)),
-        "sign": lambda o: _rules.sign(o.graph, o.dtype, o.node(0)),
-        "sgn": lambda o: _rules.sign(o.graph, o.dtype, o.node(0)),
-        "square": lambda o: o.graph.apply("mul", o.dtype, o.node(0), o.node(0)),
-        "reciprocal": lambda o: o.graph.apply("divide", o.dtype,
-                                              o.graph.constant(1, o.dtype), o.node(0)),
         "detach": lambda o: o.graph.detach(o.node(0)),
-        "atan2": lambda o: o.graph.apply("atan2", o.dtype, o.node(0), o.node(1)),
-        "copysign": lambda o: o.graph.apply("copysign", o.dtype, o.node(0), o.node(1)),
         "signbit": _is_negative, "isnan": _test(Number.is_nan),
         "isinf": _test(_functions.is_infinite),
         "isposinf": _test(lambda x: _functions.is_infinite(x, 1)),
         "isneginf": _test(lambda x: _functions.is_infinite(x, -1))}
     rules.update({name: lambda o: o.node(0) for name in _SAME})
     rules.update({name: _fill(value) for name, value in _FILLED.items()})
-    rules.update({name: _unary(name) for name in _rules.UNARY})
+    rules.update({name: _operation(*form) for name, form in _OPERATIONS.items()})
     rules.update({"round": _round, "copy": lambda o: o.node(1), "fill": _fill(None),
                   "zero": _fill(0)})
     rules.update({name: _binary(name) for name in _rules.BINARY})
     rules.update({name: _binary(op) for name, op in _BITS.items()})
     rules.update({name: _compare(name) for name in COMPARISONS})
     rules.update({name: _logical(op) for name, op in _LOGICAL.items()})
-    rules.update({name: _shift(op) for name, op in _SHIFTS.items()})
     rules.update({name: _name(name, *form) for name, form in _NAMED.items()})
-    rules.update({name: rules.get(op) or _unary(op) for name, op in _UNARY.items()})
     return rules
 
 
@@ -205,10 +194,6 @@ def _swap(o: Operands) -> Operands:
         o.arguments[1], o.arguments[0], *o.arguments[2:]), o.keywords)
     swapped.dtype = o.dtype
     return swapped
-
-
-def _shift(op: str) -> Callable[[Operands], Node]:
-    return lambda o: _rules.shift(o.graph, op, o.dtype, o.node(0), o.node(1))
 
 
 ELEMENTWISE.update(_make_rules())

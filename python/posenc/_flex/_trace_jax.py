@@ -27,16 +27,17 @@ from ._graph import CARRIED, COMPARISONS, Graph, Node, name_in_frameworks, name_
 from ._numbers import Number
 from ._trace import Trace, refuse_branch
 
-_UNARY = {**{name: name for name in _rules.UNARY if name not in ("sigmoid", "round")},
-          "cbrt": "cbrt", "logistic": "sigmoid"}
-_BINARY = {"add": "add", "add_any": "add", "sub": "sub", "mul": "mul", "max": "maximum",
-           "min": "minimum", "and": "bitwise_and", "or": "bitwise_or",
-           "xor": "bitwise_xor", "atan2": "atan2"}
+# Names of JAX for operations of `_rules`.
+_OPERATIONS = {
+    **{name: name for name in _rules.UNARY if name not in ("sigmoid", "round")},
+    **{name: name for name in ("add", "sub", "mul", "atan2", "cbrt", "clamp", "shift_left",
+                               "shift_right_logical", "sign", "square")},
+    "add_any": "add", "and": "bitwise_and", "logistic": "sigmoid", "max": "maximum",
+    "min": "minimum", "not": "bitwise_not", "or": "bitwise_or", "pow": "power",
+    "rem": "fmod", "shift_right_arithmetic": "shift_right", "xor": "bitwise_xor"}
 # Reductions, which single numbers are left as they are by.
 _REDUCTIONS = ("reduce_sum", "reduce_max", "reduce_min", "reduce_and", "reduce_or",
                "reduce_prod", "cumsum", "cumprod", "cummax", "cummin")
-_SHIFTS = {"shift_left": "shift_left", "shift_right_arithmetic": "shift_right",
-           "shift_right_logical": "shift_right_logical"}
 # Operations of one operand that change no single number.
 _SAME = ("copy", "reshape", "broadcast_in_dim", "squeeze",
          "reduce_precision", "optimization_barrier", "copy_p", "real")
@@ -228,14 +229,10 @@ class _Interpreter:
 
     def apply(self, name: str, parameters: dict, dtype: str, nodes: list[Node]) -> Node:
         graph = self.graph
-        if name in _UNARY:
-            return _rules.unary(graph, _UNARY[name], dtype, nodes[0])
-        if name in _BINARY:
-            return graph.apply(_BINARY[name], dtype, *nodes)
+        if name in _OPERATIONS:
+            return _rules.compute(graph, _OPERATIONS[name], dtype, nodes)
         if name in COMPARISONS:
             return graph.compare(name, nodes[0].dtype, *nodes)
-        if name in _SHIFTS:
-            return _rules.shift(graph, _SHIFTS[name], dtype, *nodes)
         if name in _SAME:
             return nodes[0]
         if name == "stop_gradient":
@@ -243,21 +240,11 @@ class _Interpreter:
         if name == "convert_element_type":
             return graph.convert(nodes[0], dtype)
         if name == "div":
-            return _rules.divide(graph, dtype, nodes[0], nodes[1],
-                                 None if nodes[0].is_float else "trunc")
-        if name == "rem":
-            return _rules.fmod(graph, dtype, *nodes)
-        if name == "sign":
-            return _rules.sign(graph, dtype, nodes[0])
-        if name == "not":
-            return graph.make("bitwise_not", (nodes[0],), dtype)
-        if name == "pow":
-            return graph.power(dtype, *nodes)
+            return _rules.compute(graph, "divide" if nodes[0].is_float else "divide_trunc",
+                                  dtype, nodes)
         if name == "integer_pow":
             return graph.power(dtype, nodes[0],
                                graph.constant(parameters["y"], "f64"))
-        if name == "square":
-            return graph.apply("mul", dtype, nodes[0], nodes[0])
         if name in _REDUCTIONS:
             return nodes[0]
         if name == "bitcast_convert_type" and nodes[0].dtype not in CARRIED:
@@ -266,9 +253,6 @@ class _Interpreter:
             return self.round(parameters, dtype, nodes[0])
         if name == "is_finite":
             return abs(Number(graph, nodes[0].dtype, nodes[0])) < float("inf")
-        if name == "clamp":
-            low, x, high = nodes
-            return _rules.clamp(graph, dtype, x, low, high)
         if name == "select_n" and len(nodes) == 3:
             condition, if_false, if_true = nodes
             return graph.select(condition, if_true, if_false)
