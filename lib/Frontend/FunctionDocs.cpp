@@ -169,7 +169,7 @@ std::string ModelModule::describeNorms(bool ofRawKeys) {
 }
 
 /// Describes the tokens that a token sees.
-std::string ModelModule::describeSeen(const Layer &layer) {
+std::string ModelModule::describeVisible(const Layer &layer) {
   if (!isMasked(layer)) {
     if (layer.window)
       return formatv("tokens at most {0} before or after it",
@@ -235,7 +235,7 @@ std::string ModelModule::describeAttention(FrequenciesAttr frequencies,
       "Attention of whole sequences (prefill): o = softmax(scores) v. "
       "Each token sees {0}, in the order of the tensors.{1}\n{2}\n{3}"
       "{4}{5}",
-      describeSeen(layer), describeLayers(suffix),
+      describeVisible(layer), describeLayers(suffix),
       describeRotations(frequencies, layer), describeScores(layer),
       describeNorms(/*ofRawKeys=*/true), describeLogSumExp());
 }
@@ -266,7 +266,7 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
                                     : "")
                 .str();
   std::string window = layer.window || layer.chunk
-                           ? " A token sees " + describeSeen(layer) + "."
+                           ? " A token sees " + describeVisible(layer) + "."
                            : "";
   std::string positions =
       tokens == 1
@@ -338,7 +338,7 @@ std::string ModelModule::describeRagged(FrequenciesAttr frequencies,
                  "sequence b has the tokens cu_seqlens[b] to cu_seqlens[b + 1] "
                  "(exclusive). Each token sees {0}; tokens after the last "
                  "sequence give 0.{1}\n{2}\n{3}{4}{5}",
-                 describeSeen(layer), describeLayers(suffix),
+                 describeVisible(layer), describeLayers(suffix),
                  describeRotations(frequencies, layer), describeScores(layer),
                  describeNorms(/*ofRawKeys=*/true), describeLogSumExp());
 }
@@ -361,6 +361,7 @@ std::string ModelModule::describePaged(FrequenciesAttr frequencies,
       "is in slot j mod page_size of page block_table[b, j / "
       "page_size]. "
       "Each token sees {0}.{1}{2}\n{3}\n{4}{5}{6}",
-      describeSeen(layer), describeLayers(suffix), describeCaches(), rotation,
-      describeScores(layer), describeNorms(isRaw), describeLogSumExp());
+      describeVisible(layer), describeLayers(suffix), describeCaches(),
+      rotation, describeScores(layer), describeNorms(isRaw),
+      describeLogSumExp());
 }

@@ -94,7 +94,7 @@ private:
   std::string describeAxes();
   std::string describeRotation(FrequenciesAttr frequencies, int64_t headDim,
                                int64_t offset);
-  std::string describeSeen(const Layer &layer);
+  std::string describeVisible(const Layer &layer);
   /// Says that the functions of the layer do not rotate.
   StringRef describeUnrotated();
   /// Describes the rotation of heads of the attention.

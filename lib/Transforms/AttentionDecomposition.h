@@ -96,14 +96,14 @@ private:
   State createState();
   State createStateOfPiece(State first);
   State addKeys(Value panels, Value firstKey, Value end, ValueRange state);
-  State addSeenKeys(Value panels, Value firstKey, Value end, OpFoldResult count,
-                    Value isFull, ValueRange state);
+  State addVisibleKeys(Value panels, Value firstKey, Value end,
+                       OpFoldResult count, Value isFull, ValueRange state);
   State addKeyTile(const QueryTile &queryTile, Value panels, Value key,
                    Value value, Value firstKey, Value end, OpFoldResult count,
                    bool appliesWhere, State state);
   void cloneRegions(OnlineAttentionOp tile, bool appliesWhere);
   QueryTile getQueryTile(Value number);
-  Value createIsSeen(const QueryTile &queryTile, Value firstKey);
+  Value createIsVisible(const QueryTile &queryTile, Value firstKey);
   PairTile getPairs(Value firstQuery, Value lastQuery, Value firstKey,
                     Value endKey);
   State createIf(Value condition, ValueRange before,

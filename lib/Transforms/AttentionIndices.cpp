@@ -107,8 +107,8 @@ compare(ImplicitLocOpBuilder &builder, arith::CmpIPredicate predicate,
   return all;
 }
 
-Value PositionMask::emitIsSeen(ImplicitLocOpBuilder &builder,
-                               const PositionTile &tile) const {
+Value PositionMask::emitIsAnyVisible(ImplicitLocOpBuilder &builder,
+                                     const PositionTile &tile) const {
   return compare<arith::AndIOp>(builder, arith::CmpIPredicate::sle,
                                 {{right, tile.firstKey, tile.lastQuery},
                                  {left, tile.firstQuery, tile.lastKey}});

@@ -421,18 +421,18 @@ AttentionDecomposition::addKeys(Value panels, Value firstKey, Value end,
   TileMask mask =
       maskBounds.emit(b, getPairs(firstPosition, lastPosition, firstKey, end));
   reportMaskBounds(op, DEBUG_TYPE, maskBounds, mask);
-  auto addSeen = [&]() -> State {
-    return addSeenKeys(panels, firstKey, end, count, mask.isAll, state);
+  auto addVisible = [&]() -> State {
+    return addVisibleKeys(panels, firstKey, end, count, mask.isAll, state);
   };
-  return mask.isAny ? createIf(mask.isAny, state, addSeen) : addSeen();
+  return mask.isAny ? createIf(mask.isAny, state, addVisible) : addVisible();
 }
 
 /// Like `addKeys`, for a tile that is not skipped. `isFull` is an i1, or null
 /// if it is not known: mask_mod is true for the whole task.
 AttentionDecomposition::State
-AttentionDecomposition::addSeenKeys(Value panels, Value firstKey, Value end,
-                                    OpFoldResult count, Value isFull,
-                                    ValueRange state) {
+AttentionDecomposition::addVisibleKeys(Value panels, Value firstKey, Value end,
+                                       OpFoldResult count, Value isFull,
+                                       ValueRange state) {
   Value key = takeKeys(op.getKey(), firstKey, count);
   Value value = takeKeys(op.getValue(), firstKey, count);
   RowTransform transform =
@@ -476,7 +476,7 @@ AttentionDecomposition::addSeenKeys(Value panels, Value firstKey, Value end,
               isFullTile, before, [&] { return add(/*appliesWhere=*/false); },
               [&] { return add(/*appliesWhere=*/true); });
         };
-        Value isSeen = createIsSeen(queryTile, firstKey);
+        Value isVisible = createIsVisible(queryTile, firstKey);
         if (numQueryTiles == 1)
           return addMasked(isFull);
         auto addTile = [&]() -> State {
@@ -490,19 +490,19 @@ AttentionDecomposition::addSeenKeys(Value panels, Value firstKey, Value end,
           auto add = [&] { return addMasked(mask.isAll); };
           return mask.isAny ? createIf(mask.isAny, before, add) : add();
         };
-        return isSeen ? createIf(isSeen, before, addTile) : addTile();
+        return isVisible ? createIf(isVisible, before, addTile) : addTile();
       });
 }
 
 /// Emits an i1: whether the position masks leave any key of the key tile
 /// visible for any query of the register tile. Returns null without such masks.
-Value AttentionDecomposition::createIsSeen(const QueryTile &queryTile,
-                                           Value firstKey) {
+Value AttentionDecomposition::createIsVisible(const QueryTile &queryTile,
+                                              Value firstKey) {
   Value lastTilePosition =
       add(queryTile.position, constant(queriesPerTile - 1));
   Value lastKey = add(firstKey, constant(keysPerTile - 1));
   ImplicitLocOpBuilder b(loc, builder);
-  return PositionMask(op).emitIsSeen(
+  return PositionMask(op).emitIsAnyVisible(
       b, {queryTile.position, lastTilePosition, firstKey, lastKey});
 }
 

@@ -496,9 +496,9 @@ void AttentionData::spoilRow(runtime::Array &rows, size_t row,
                            reference::encode(type, kinds[kind]));
 }
 
-std::vector<bool> AttentionData::findSeenRows() const {
+std::vector<bool> AttentionData::findVisibleRows() const {
   const std::vector<int64_t> &shape = inputs[1].shape();
-  std::vector<bool> isSeen(inputs[1].numElements() / shape.back());
+  std::vector<bool> isVisible(inputs[1].numElements() / shape.back());
   int64_t tokens = shape[shape.size() - (c.keyHeadMajor ? 2 : 3)];
   std::mutex mutex;
   reference::AttentionSpec watched = spec;
@@ -517,23 +517,24 @@ std::vector<bool> AttentionData::findSeenRows() const {
     // A norm over all heads of a token also reads the rows of other heads.
     for (int64_t other = 0; other < c.keyHeads; ++other)
       if (other == head || c.normsOfAllHeads)
-        isSeen[c.keyHeadMajor ? (b * c.keyHeads + other) * tokens + j
-                              : (b * tokens + j) * c.keyHeads + other] = true;
+        isVisible[c.keyHeadMajor ? (b * c.keyHeads + other) * tokens + j
+                                 : (b * tokens + j) * c.keyHeads + other] =
+            true;
     // The scores of the pairs are of no interest.
     return false;
   };
   compute(watched);
-  return isSeen;
+  return isVisible;
 }
 
 size_t AttentionData::spoilUnseen(uint64_t seed) {
   std::mt19937_64 generator(seed);
-  std::vector<bool> isSeen = findSeenRows();
-  for (size_t row = 0; row < isSeen.size(); ++row)
+  std::vector<bool> isVisible = findVisibleRows();
+  for (size_t row = 0; row < isVisible.size(); ++row)
     for (size_t input = 1; input <= 2; ++input)
-      if (!isSeen[row])
+      if (!isVisible[row])
         spoilRow(inputs[input], row, generator);
-  return std::count(isSeen.begin(), isSeen.end(), false);
+  return std::count(isVisible.begin(), isVisible.end(), false);
 }
 
 void AttentionData::spoilSome(uint64_t seed) {

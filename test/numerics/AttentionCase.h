@@ -89,7 +89,7 @@ private:
   void spoilRow(runtime::Array &rows, size_t row, std::mt19937_64 &generator);
   /// Returns for each row of the keys, in memory order, whether a query sees
   /// it.
-  std::vector<bool> findSeenRows() const;
+  std::vector<bool> findVisibleRows() const;
   reference::AttentionResult compute(const reference::AttentionSpec &s) const;
 
   AttentionCase c;

@@ -36,7 +36,7 @@ using namespace mlir::posenc::proofs;
 
 /// Whether the masks by position of an operation let position `p` see key `k`.
 template <typename OpTy>
-static Term isSeen(OpTy op, const Term &p, const Term &k) {
+static Term isKeyVisible(OpTy op, const Term &p, const Term &k) {
   std::vector<Term> conditions;
   if (op.getCausal())
     conditions.push_back(atMost(k, p));
@@ -161,7 +161,7 @@ static void proveMasks(MLIRContext &context, Report &report) {
           one.getFaulty(emitted.emitFirstKey(one.b, one.arguments[0]), "0");
       Term end = one.getFaulty(
           emitted.emitEndKey(one.b, one.arguments[0], one.arguments[4]), n);
-      Term sees = all({less(k, n), isSeen(one.op, p, k)});
+      Term sees = all({less(k, n), isKeyVisible(one.op, p, k)});
       one.claim("emitFirstKey", implies(sees, atMost(first, k)));
       one.claim("emitEndKey",
                 call("=", {sees, all({atMost(first, k), less(k, end)})}));
@@ -178,7 +178,7 @@ static void proveMasks(MLIRContext &context, Report &report) {
           elements, getKey, hasEnd ? one.arguments[4] : Value());
       Term isVisible = one.getFaulty(
           emitIsVisible(elements, one.arguments[2], keys), "true");
-      Term sees = isSeen(one.op, one.terms[0], one.terms[2]);
+      Term sees = isKeyVisible(one.op, one.terms[0], one.terms[2]);
       if (hasEnd)
         sees = all({sees, less(one.terms[2], one.terms[4])});
       Term isRight = call("=", {isVisible, sees});
@@ -193,19 +193,19 @@ static void proveMasks(MLIRContext &context, Report &report) {
            k = one.encoder.declareInteger("k");
       one.encoder.assume(between(one.terms[0], p, one.terms[1]));
       one.encoder.assume(between(one.terms[2], k, one.terms[3]));
-      Term sees = isSeen(one.op, p, k);
-      Term seen =
-          one.getFaulty(emitted.emitIsSeen(one.b, one.getTile()), "true");
+      Term sees = isKeyVisible(one.op, p, k);
+      Term visible =
+          one.getFaulty(emitted.emitIsAnyVisible(one.b, one.getTile()), "true");
       Term partial =
           one.getFaulty(emitted.emitIsPartial(one.b, one.getTile()), "false");
       if (isPair) {
         one.encoder.assume(call("=", {one.terms[0], one.terms[1]}));
         one.encoder.assume(call("=", {one.terms[2], one.terms[3]}));
-        one.claim("emitIsSeen", call("=", {seen, sees}));
+        one.claim("emitIsAnyVisible", call("=", {visible, sees}));
         one.claim("emitIsPartial", call("=", {negate(partial), sees}));
         continue;
       }
-      one.claim("emitIsSeen", implies(sees, seen));
+      one.claim("emitIsAnyVisible", implies(sees, visible));
       one.claim("emitIsPartial", implies(negate(partial), sees));
     }
   }
@@ -422,8 +422,8 @@ void Nest::proveQueries(int64_t tilesOfBlock) {
 
 void Nest::provePairs() {
   for (const char *rule :
-       {"loops count only seen pairs", "loops count each seen pair",
-        "loops count no pair twice", "loops reach each seen key"}) {
+       {"loops count only visible pairs", "loops count each visible pair",
+        "loops count no pair twice", "loops reach each visible key"}) {
     report.require(rule);
     report.check(rule, !tiles.empty(), [] { return "has no tiles"; });
   }
@@ -447,11 +447,11 @@ void Nest::provePairs() {
        h = encoder.define(plus(get(first.getHeadIndex()), head), false);
   Term query = encoder.define(minus(p, minus(numKeys, numQueries)), false);
   encoder.assume(less(query, numQueries));
-  Term sees = all({less(k, numKeys), isSeen(source, p, k),
+  Term sees = all({less(k, numKeys), isKeyVisible(source, p, k),
                    isAllowed(encoder, source, {sequence, h, p, k})});
   std::vector<Term> counted;
   for (OnlineAttentionOp op : tiles) {
-    std::vector<Term> path{isSeen(op, p, k)};
+    std::vector<Term> path{isKeyVisible(op, p, k)};
     if (op.getNumKeys())
       path.push_back(less(k, get(op.getNumKeys())));
     for (Operation *child = op; child->getParentOp();
@@ -483,15 +483,15 @@ void Nest::provePairs() {
       once.push_back(negate(all({counted[i], counted[j]})));
   }
   claim("loops count no pair twice", all(once));
-  claim("loops count only seen pairs", implies(any(counted), sees));
-  claim("loops count each seen pair",
+  claim("loops count only visible pairs", implies(any(counted), sees));
+  claim("loops count each visible pair",
         all({implies(sees, any(counted)),
              call("=", {stepOfKeys, number(keys.getDimSize(0))})}));
   // Any key, which need not be one of this iteration.
   Term other = encoder.declareInteger("key");
   encoder.assume(between("0", other, minus(numKeys, "1")));
-  claim("loops reach each seen key",
-        implies(isSeen(source, p, other),
+  claim("loops reach each visible key",
+        implies(isKeyVisible(source, p, other),
                 all({atMost(beginOfKeys, other), less(other, endOfKeys)})));
 }
 

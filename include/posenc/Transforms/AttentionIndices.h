@@ -71,8 +71,8 @@ public:
 
   /// Emits an i1: whether any query of the tile sees any of its keys. Returns
   /// null without limits.
-  Value emitIsSeen(ImplicitLocOpBuilder &builder,
-                   const PositionTile &tile) const;
+  Value emitIsAnyVisible(ImplicitLocOpBuilder &builder,
+                         const PositionTile &tile) const;
   /// Emits an i1: whether any query of the tile does not see one of its keys.
   /// Returns null without limits.
   Value emitIsPartial(ImplicitLocOpBuilder &builder,

@@ -434,7 +434,7 @@ Value TileLowering::applyPositionMask(Value scores) {
     Value key = arith::AddIOp::create(b, loc, keyIndex, own[2]);
     ImplicitLocOpBuilder nested(loc, b);
     Value isVisible =
-        PositionMask(op).emitIsSeen(nested, {query, query, key, key});
+        PositionMask(op).emitIsAnyVisible(nested, {query, query, key, key});
     if (op.getNumKeys()) {
       Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
                                            key, op.getNumKeys());

@@ -51,9 +51,9 @@ RowQuery mlir::posenc::getRowQuery(ImplicitLocOpBuilder &builder,
 
 /// Emits an i1 vector: which of the keys from number `firstLane` of the step on
 /// a row sees by its position.
-static Value emitIsSeen(ImplicitLocOpBuilder &builder,
-                        const AttentionCode &code, const TileStep &step,
-                        Value row, int64_t firstLane) {
+static Value emitRowMask(ImplicitLocOpBuilder &builder,
+                         const AttentionCode &code, const TileStep &step,
+                         Value row, int64_t firstLane) {
   Value position = getRowQuery(builder, code, step.block, row).position;
   Value own = subIndex(builder, position, step.firstKey);
   Value end = createRowLimit(builder, code,
@@ -154,7 +154,7 @@ SmallVector<Value> mlir::posenc::emitExponents(ImplicitLocOpBuilder &builder,
     }
     Value keep;
     if (step.isMasked)
-      keep = emitIsSeen(builder, code, step, row, firstLane);
+      keep = emitRowMask(builder, code, step, row, firstLane);
     // Regions get scores in natural units and return exponents of base 2.
     // Otherwise scores are masked after they are scaled: the scale may be
     // negative or 0.

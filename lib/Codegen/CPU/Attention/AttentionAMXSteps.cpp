@@ -548,9 +548,9 @@ void mlir::posenc::emitTileStepsTask(ImplicitLocOpBuilder &builder,
     reportMaskBounds(op, "convert-posenc-attention-to-vector", bounds, mask);
     OpBuilder::InsertionGuard guard(builder);
     if (mask.isAny) {
-      auto isSeen = scf::IfOp::create(builder, mask.isAny,
-                                      /*withElseRegion=*/false);
-      builder.setInsertionPointToStart(isSeen.thenBlock());
+      auto isVisible = scf::IfOp::create(builder, mask.isAny,
+                                         /*withElseRegion=*/false);
+      builder.setInsertionPointToStart(isVisible.thenBlock());
     }
     Value isUnsafe =
         emitKeyTiles(builder, code, keyRows, task, firstKey, count);

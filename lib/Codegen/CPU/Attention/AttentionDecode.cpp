@@ -447,7 +447,7 @@ void Decode::emitScores(Value firstKey, Value count, bool isWhole, Value isFull,
           b, score, loadScales(op.getKeyScales(), firstKey, row, count, block));
     if (factors)
       score = arith::MulFOp::create(b, score, factors);
-    Value keep = isWhole ? Value() : getSeen(firstKey, row, count, block);
+    Value keep = isWhole ? Value() : getVisible(firstKey, row, count, block);
     if (code.hasOwnScores() || op.getMask() ||
         (appliesWhere && code.hasOwnPairs()))
       score = emitPairs(score, keep, appliesWhere, firstKey, row, count, block);

@@ -42,7 +42,7 @@ public:
   /// Whether two tokens may see different keys.
   bool hasMasks() const;
   /// Emits an i1: whether all tokens see all keys of a tile.
-  Value isSeenByAll(Value firstKey, Value count);
+  Value isVisibleToAll(Value firstKey, Value count);
   /// Writes the output of the merged KV splits, or of the only one.
   void finish();
 
@@ -142,7 +142,7 @@ private:
                   Value block);
   /// Emits a mask: the lanes whose key exists and is visible to the token, by
   /// their positions.
-  Value getSeen(Value firstKey, Value row, Value count, Value block);
+  Value getVisible(Value firstKey, Value row, Value count, Value block);
   /// Applies the regions and the mask operand to a vector of scores.
   Value emitPairs(Value scores, Value keep, bool appliesWhere, Value firstKey,
                   Value row, Value count, Value block);

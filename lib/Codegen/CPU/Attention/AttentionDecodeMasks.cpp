@@ -23,7 +23,7 @@ bool Decode::hasMasks() const {
   return code.tiles.getTokens() > 1 && PositionMask(op);
 }
 
-Value Decode::isSeenByAll(Value firstKey, Value count) {
+Value Decode::isVisibleToAll(Value firstKey, Value count) {
   PositionMask mask(op);
   Value last = addIndex(b, task.firstPosition, addIndex(b, numTokens, -1));
   Value isBegun = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, firstKey,
@@ -61,7 +61,7 @@ Value Decode::getTokenOfLanes(Value block) {
       arith::ConstantOp::create(b, DenseElementsAttr::get(integers, heads)));
 }
 
-Value Decode::getSeen(Value firstKey, Value row, Value count, Value block) {
+Value Decode::getVisible(Value firstKey, Value row, Value count, Value block) {
   VectorType integers = type.clone(b.getI32Type());
   SmallVector<int32_t> numbers;
   for (int64_t lane = 0; lane < lanes; ++lane)

@@ -143,7 +143,7 @@ Value mlir::posenc::emitIsUnsafe(ImplicitLocOpBuilder &builder,
 /// Adds the weighted values of `numColumns` columns from `d` on.
 static void emitColumns(ImplicitLocOpBuilder &builder,
                         const AttentionCode &code, const AttentionBlock &block,
-                        ValueRange factors, bool onlySeen, Value d,
+                        ValueRange factors, bool onlyVisible, Value d,
                         int64_t numColumns) {
   const AttentionTiles &tiles = code.tiles;
   VectorType type = code.getVectorType();
@@ -163,7 +163,7 @@ static void emitColumns(ImplicitLocOpBuilder &builder,
   // tiles, not of keys.
   SmallVector<Value> sums =
       emitProduct(builder, code, values, weights, numColumns,
-                  /*transposed=*/true, /*skipsZeros=*/onlySeen);
+                  /*transposed=*/true, /*skipsZeros=*/onlyVisible);
   for (auto [number, sum] : llvm::enumerate(sums)) {
     int64_t vector = number % tiles.vectors;
     SmallVector<Value> at{block.queryTile, columns[number / tiles.vectors],
@@ -175,28 +175,28 @@ static void emitColumns(ImplicitLocOpBuilder &builder,
   }
 }
 
-/// Adds the weighted values of all columns. If `onlySeen`, values whose weight
-/// is 0 are left out, as they may be NaN.
+/// Adds the weighted values of all columns. If `onlyVisible`, values whose
+/// weight is 0 are left out, as they may be NaN.
 static void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                        const AttentionBlock &block, ValueRange factors,
-                       bool onlySeen, function_ref<void(Value)> prefetch) {
+                       bool onlyVisible, function_ref<void(Value)> prefetch) {
   // Each step takes the columns that fill the registers; the remainder is taken
   // four at a time.
   constexpr int64_t fewer = 4;
-  int64_t max = onlySeen ? 1 : code.tiles.valueColumns;
-  int64_t all = onlySeen ? code.valueDim : code.getNumColumns(), few = 0;
+  int64_t max = onlyVisible ? 1 : code.tiles.valueColumns;
+  int64_t all = onlyVisible ? code.valueDim : code.getNumColumns(), few = 0;
   while ((all - few * fewer) % max != 0)
     ++few;
   Value end = createIndex(builder, all - few * fewer);
   createLoop(builder, createIndex(builder, 0), end, max, [&](Value d) {
-    if (!onlySeen)
+    if (!onlyVisible)
       prefetch(
           builder.createOrFold<arith::DivUIOp>(d, createIndex(builder, max)));
-    emitColumns(builder, code, block, factors, onlySeen, d, max);
+    emitColumns(builder, code, block, factors, onlyVisible, d, max);
   });
   if (few > 0)
     createLoop(builder, end, createIndex(builder, all), fewer, [&](Value d) {
-      emitColumns(builder, code, block, factors, onlySeen, d, fewer);
+      emitColumns(builder, code, block, factors, onlyVisible, d, fewer);
     });
 }
 
@@ -205,15 +205,15 @@ void mlir::posenc::emitValues(ImplicitLocOpBuilder &builder,
                               const AttentionBlock &block, ValueRange factors,
                               function_ref<void(Value)> prefetch) {
   if (!block.isUnsafe)
-    return ::emitValues(builder, code, block, factors, /*onlySeen=*/false,
+    return ::emitValues(builder, code, block, factors, /*onlyVisible=*/false,
                         prefetch);
   // A masked key has the weight 0, but 0 times infinity or NaN is NaN.
   auto isUnsafe =
       scf::IfOp::create(builder, block.isUnsafe, /*withElseRegion=*/true);
-  for (bool onlySeen : {true, false}) {
+  for (bool onlyVisible : {true, false}) {
     OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(onlySeen ? isUnsafe.thenBlock()
-                                              : isUnsafe.elseBlock());
-    ::emitValues(builder, code, block, factors, onlySeen, prefetch);
+    builder.setInsertionPointToStart(onlyVisible ? isUnsafe.thenBlock()
+                                                 : isUnsafe.elseBlock());
+    ::emitValues(builder, code, block, factors, onlyVisible, prefetch);
   }
 }

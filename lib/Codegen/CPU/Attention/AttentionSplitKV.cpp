@@ -163,15 +163,15 @@ void mlir::posenc::emitDecode(ImplicitLocOpBuilder &builder,
   MaskBounds bounds(op.getWhere());
   auto emitTile = [&](Value first, Value count, bool isWhole) {
     TileMask mask = bounds.emit(builder, decode.getPairs(first, count));
-    auto emitSeenTile = [&] {
+    auto emitVisibleTile = [&] {
       if (op.getKeyRotation() || op.getKeyNorm())
         emitKeyRows(builder, code, keyRows, task, first, count);
       decode.emitTile(first, count, isWhole, mask.isAll);
     };
     if (mask.isAny)
-      emitIf(builder, mask.isAny, emitSeenTile);
+      emitIf(builder, mask.isAny, emitVisibleTile);
     else
-      emitSeenTile();
+      emitVisibleTile();
   };
   auto emitKeys = [&](Value first, Value total) {
     if (decode.hasMasks()) {
@@ -179,7 +179,7 @@ void mlir::posenc::emitDecode(ImplicitLocOpBuilder &builder,
       return createLoop(builder, first, end, code.tiles.keys, [&](Value tile) {
         Value count = minIndex(builder, size, subIndex(builder, end, tile));
         emitIf(
-            builder, decode.isSeenByAll(tile, size),
+            builder, decode.isVisibleToAll(tile, size),
             [&] { emitTile(tile, size, /*isWhole=*/true); },
             [&] { emitTile(tile, count, /*isWhole=*/false); });
       });

@@ -50,18 +50,19 @@ static void emitQueryTile(ImplicitLocOpBuilder &builder,
     return Value(arith::CmpIOp::create(builder, predicate, a, b));
   };
   // The keys that any query sees, and those that all queries see.
-  PositionMask seen(op);
+  PositionMask positions(op);
   Value zero = createIndex(builder, 0);
   Value step = createIndex(builder, code.tiles.scoreRows);
   Value firstOfAny = maxIndex(
-      builder, zero, toRow(seen.emitFirstKey(builder, block.position)));
+      builder, zero, toRow(positions.emitFirstKey(builder, block.position)));
   block.firstRow = builder.createOrFold<arith::SubIOp>(
       firstOfAny, builder.createOrFold<arith::RemUIOp>(firstOfAny, step));
-  block.endRow =
-      minIndex(builder, count,
-               toRow(seen.emitEndKey(builder, block.lastPosition, numKeys)));
-  Value firstOfAll = toRow(seen.emitFirstKey(builder, block.lastPosition));
-  Value endOfAll = toRow(seen.emitEndKey(builder, block.position, numKeys));
+  block.endRow = minIndex(
+      builder, count,
+      toRow(positions.emitEndKey(builder, block.lastPosition, numKeys)));
+  Value firstOfAll = toRow(positions.emitFirstKey(builder, block.lastPosition));
+  Value endOfAll =
+      toRow(positions.emitEndKey(builder, block.position, numKeys));
 
   auto isAny = scf::IfOp::create(
       builder, compare(arith::CmpIPredicate::slt, block.firstRow, block.endRow),
@@ -74,9 +75,9 @@ static void emitQueryTile(ImplicitLocOpBuilder &builder,
        block.lastPosition, block.firstKey,
        addIndex(builder, block.firstKey, addIndex(builder, count, -1))});
   if (mask.isAny) {
-    auto isSeen = scf::IfOp::create(builder, mask.isAny,
-                                    /*withElseRegion=*/false);
-    builder.setInsertionPointToStart(isSeen.thenBlock());
+    auto isVisible = scf::IfOp::create(builder, mask.isAny,
+                                       /*withElseRegion=*/false);
+    builder.setInsertionPointToStart(isVisible.thenBlock());
   }
   emitRelativeValues(builder, code, block);
   Value rest = arith::RemUIOp::create(builder, block.endRow, step);
@@ -324,9 +325,9 @@ static void emitPrefillTask(ImplicitLocOpBuilder &builder,
     reportMaskBounds(op, DEBUG_TYPE, bounds, mask);
     OpBuilder::InsertionGuard guard(builder);
     if (mask.isAny) {
-      auto isSeen = scf::IfOp::create(builder, mask.isAny,
-                                      /*withElseRegion=*/false);
-      builder.setInsertionPointToStart(isSeen.thenBlock());
+      auto isVisible = scf::IfOp::create(builder, mask.isAny,
+                                         /*withElseRegion=*/false);
+      builder.setInsertionPointToStart(isVisible.thenBlock());
     }
     emitKeys(builder, code, keyRows, task, firstKey, count);
     Value isUnsafe;

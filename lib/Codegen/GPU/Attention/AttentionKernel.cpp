@@ -462,7 +462,7 @@ void AttentionKernel::loadTileAt(Value key, Value end, Value stage) {
 
 AttentionKernel::State AttentionKernel::emitTiles(State state) {
   if (hasBounds())
-    return emitSeenTiles(state);
+    return emitVisibleTiles(state);
   scf::ForOp loop = nest.keys;
   TileRange range = getTileRange();
   Value end = range.end, step = range.step;

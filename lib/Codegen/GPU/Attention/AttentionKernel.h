@@ -127,27 +127,27 @@ protected:
   // AttentionSkips.cpp: tiles that a region `where` masks.
   /// Whether `where` has bounds, so that tiles may be skipped or have no masked
   /// pairs.
-  bool hasBounds() const { return nest.isSeen || nest.isFull; }
+  bool hasBounds() const { return nest.isVisible || nest.isFull; }
   /// The tiles of a warp's loop over keys that may have visible pairs, i32: the
   /// key of the tile at which the lane looks next, and bits of the 32 tiles at
   /// which the lanes have looked last: which are seen and have not been taken,
   /// and in which `where` is known to be true.
-  struct SeenTiles {
-    Value next, seen, full;
+  struct VisibleTiles {
+    Value next, visible, full;
   };
   /// The first one of these: its first key, an i32, and whether `where` is
   /// known to be true, an i1.
-  struct SeenTile {
+  struct VisibleTile {
     Value key, isFull;
   };
   void cloneSharedScalars();
-  SeenTiles findFirstSeen(Value begin, Value end, Value step);
-  SeenTiles findSeen(const SeenTiles &before, Value end, Value step);
-  Value hasSeen(const SeenTiles &tiles);
-  SeenTile getSeen(const SeenTiles &tiles, Value step);
-  SeenTiles dropSeen(const SeenTiles &tiles);
-  void takeSeen(const SeenTile &tile);
-  State emitSeenTiles(State state);
+  VisibleTiles findFirstVisible(Value begin, Value end, Value step);
+  VisibleTiles findVisible(const VisibleTiles &before, Value end, Value step);
+  Value hasVisible(const VisibleTiles &tiles);
+  VisibleTile getVisible(const VisibleTiles &tiles, Value step);
+  VisibleTiles dropVisible(const VisibleTiles &tiles);
+  void takeVisible(const VisibleTile &tile);
+  State emitVisibleTiles(State state);
 
   // AttentionResults.cpp: results.
   /// The maximum of a row, in natural units, its sum, and 1 / sum.

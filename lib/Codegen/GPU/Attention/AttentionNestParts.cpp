@@ -30,7 +30,7 @@ static bool findBranches(AttentionNestParts &parts,
     inner = parts.isFull;
   }
   if (auto branch = dyn_cast<scf::IfOp>(inner->getParentOp())) {
-    parts.isSeen = branch;
+    parts.isVisible = branch;
     if (inner->getBlock() != branch.thenBlock())
       return false;
     inner = branch;

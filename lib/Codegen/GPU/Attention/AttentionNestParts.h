@@ -29,7 +29,7 @@ struct AttentionNestParts {
   OnlineAttentionOp tile;
   /// The branches around the tile: skips tiles that `where` masks, and selects
   /// the tiles for which `where` is true; null if there is none.
-  scf::IfOp isSeen, isFull;
+  scf::IfOp isVisible, isFull;
   /// The elementwise operation that computes a result from the state, and where
   /// it goes.
   struct Output {

@@ -25,29 +25,30 @@ void AttentionKernel::cloneSharedScalars() {
   reader.setLane(nullptr);
 }
 
-/// Looks for the first tile that is seen. All lanes of a warp run this code and
+/// Looks for the first visible tile. All lanes of a warp run this code and
 /// that of the functions below.
-AttentionKernel::SeenTiles
-AttentionKernel::findFirstSeen(Value begin, Value end, Value step) {
+AttentionKernel::VisibleTiles
+AttentionKernel::findFirstVisible(Value begin, Value end, Value step) {
   Value own = b.mul(b.rem(thread, GpuAttentionTiles::kWarp), step);
-  return findSeen({b.add(begin, own), b.i32(0), b.i32(0)}, end, step);
+  return findVisible({b.add(begin, own), b.i32(0), b.i32(0)}, end, step);
 }
 
-/// Goes on to the next tile that is seen, unless `before` has one.
-AttentionKernel::SeenTiles AttentionKernel::findSeen(const SeenTiles &before,
-                                                     Value end, Value step) {
+/// Goes on to the next visible tile, unless `before` has one.
+AttentionKernel::VisibleTiles
+AttentionKernel::findVisible(const VisibleTiles &before, Value end,
+                             Value step) {
   Value no = arith::ConstantIntOp::create(b, 0, 1),
         yes = arith::ConstantIntOp::create(b, 1, 1);
   auto look = [&](Value key) -> SmallVector<Value> {
     scf::ForOp loop = nest.keys;
     reader.getScalars().map(loop.getInductionVar(), b.toIndex(key));
     reader.cloneScalars(*loop.getBody());
-    scf::IfOp isSeen = nest.isSeen, isFull = nest.isFull;
-    return {isSeen ? reader.get(isSeen.getCondition()) : yes,
+    scf::IfOp isVisible = nest.isVisible, isFull = nest.isFull;
+    return {isVisible ? reader.get(isVisible.getCondition()) : yes,
             isFull ? reader.get(isFull.getCondition()) : no};
   };
   SmallVector<Value> after = b.emitWhile(
-      {before.next, before.seen, before.full},
+      {before.next, before.visible, before.full},
       [&](ValueRange all) {
         Value exists = b.any(b.compare(arith::CmpIPredicate::slt, all[0], end));
         return b.both(b.compare(arith::CmpIPredicate::eq, all[1], b.i32(0)),
@@ -67,46 +68,48 @@ AttentionKernel::SeenTiles AttentionKernel::findSeen(const SeenTiles &before,
   return {after[0], after[1], after[2]};
 }
 
-Value AttentionKernel::hasSeen(const SeenTiles &tiles) {
-  return b.compare(arith::CmpIPredicate::ne, tiles.seen, b.i32(0));
+Value AttentionKernel::hasVisible(const VisibleTiles &tiles) {
+  return b.compare(arith::CmpIPredicate::ne, tiles.visible, b.i32(0));
 }
 
-AttentionKernel::SeenTile AttentionKernel::getSeen(const SeenTiles &tiles,
-                                                   Value step) {
-  Value next = b.shuffle(tiles.next, b.countTrailingZeros(tiles.seen));
+AttentionKernel::VisibleTile
+AttentionKernel::getVisible(const VisibleTiles &tiles, Value step) {
+  Value next = b.shuffle(tiles.next, b.countTrailingZeros(tiles.visible));
   // The lowest bit that is set, and no other one.
-  Value bit = arith::AndIOp::create(b, tiles.seen, b.sub(b.i32(0), tiles.seen));
+  Value bit =
+      arith::AndIOp::create(b, tiles.visible, b.sub(b.i32(0), tiles.visible));
   return {b.sub(next, b.mul(step, GpuAttentionTiles::kWarp)),
           b.compare(arith::CmpIPredicate::ne,
                     arith::AndIOp::create(b, tiles.full, bit), b.i32(0))};
 }
 
-AttentionKernel::SeenTiles AttentionKernel::dropSeen(const SeenTiles &tiles) {
+AttentionKernel::VisibleTiles
+AttentionKernel::dropVisible(const VisibleTiles &tiles) {
   return {tiles.next,
-          arith::AndIOp::create(b, tiles.seen, b.add(tiles.seen, -1)),
+          arith::AndIOp::create(b, tiles.visible, b.add(tiles.visible, -1)),
           tiles.full};
 }
 
-/// Clones the scalars of a tile that is seen.
-void AttentionKernel::takeSeen(const SeenTile &tile) {
+/// Clones the scalars of a visible tile.
+void AttentionKernel::takeVisible(const VisibleTile &tile) {
   scf::ForOp loop = nest.keys;
   reader.getScalars().map(loop.getInductionVar(), b.toIndex(tile.key));
   reader.cloneScalars(*loop.getBody());
-  if (scf::IfOp branch = nest.isSeen)
+  if (scf::IfOp branch = nest.isVisible)
     reader.cloneScalars(*branch.thenBlock());
   isFullTile = tile.isFull;
 }
 
-/// Emits the loop over the tiles that are seen.
-AttentionKernel::State AttentionKernel::emitSeenTiles(State state) {
+/// Emits the loop over the visible tiles.
+AttentionKernel::State AttentionKernel::emitVisibleTiles(State state) {
   TileRange range = getTileRange();
   Value begin = b.toI32(range.begin), end = b.toI32(range.end),
         step = b.toI32(range.step);
   bool isDouble = tiles.stages == 2;
-  auto load = [&](const SeenTiles &seen, Value stage) {
-    b.emitIf(hasSeen(seen), [&] {
+  auto load = [&](const VisibleTiles &visible, Value stage) {
+    b.emitIf(hasVisible(visible), [&] {
       reader.withScope([&] {
-        takeSeen(getSeen(seen, step));
+        takeVisible(getVisible(visible, step));
         loadTile(stage);
       });
     });
@@ -116,11 +119,11 @@ AttentionKernel::State AttentionKernel::emitSeenTiles(State state) {
   size_t numParts = before.size();
   auto emitLoop = [&]() -> SmallVector<Value> {
     cloneSharedScalars();
-    SeenTiles first = findFirstSeen(begin, end, step);
+    VisibleTiles first = findFirstVisible(begin, end, step);
     if (isDouble)
       load(first, range.firstStage);
     SmallVector<Value> carried(before);
-    llvm::append_values(carried, range.firstStage, first.next, first.seen,
+    llvm::append_values(carried, range.firstStage, first.next, first.visible,
                         first.full);
     SmallVector<Value> results = b.emitWhile(
         carried,
@@ -130,10 +133,10 @@ AttentionKernel::State AttentionKernel::emitSeenTiles(State state) {
         },
         [&](ValueRange all) {
           Value stage = all[numParts];
-          SeenTiles seen{all[numParts + 1], all[numParts + 2],
-                         all[numParts + 3]};
-          SeenTile tile = getSeen(seen, step);
-          SeenTiles rest = findSeen(dropSeen(seen), end, step);
+          VisibleTiles visible{all[numParts + 1], all[numParts + 2],
+                               all[numParts + 3]};
+          VisibleTile tile = getVisible(visible, step);
+          VisibleTiles rest = findVisible(dropVisible(visible), end, step);
           Value other = stage;
           auto wait = [&] {
             b.waitForCopies();
@@ -146,15 +149,15 @@ AttentionKernel::State AttentionKernel::emitSeenTiles(State state) {
             load(rest, other);
           } else {
             syncTiles();
-            load(seen, stage);
+            load(visible, stage);
             wait();
           }
           SmallVector<Value> next;
           reader.withScope([&] {
-            takeSeen(tile);
+            takeVisible(tile);
             next = pack(addTile(stage, unpack(all.take_front(numParts))));
           });
-          llvm::append_values(next, other, rest.next, rest.seen, rest.full);
+          llvm::append_values(next, other, rest.next, rest.visible, rest.full);
           return next;
         });
     return llvm::to_vector(ArrayRef(results).take_front(numParts));

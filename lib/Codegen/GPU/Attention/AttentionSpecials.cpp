@@ -137,14 +137,14 @@ SmallVector<Value> AttentionKernel::addSpecialChannels(
         Value special = choose(
             isPlus, isMinus, b.real(sum, infinity), b.real(sum, -infinity),
             b.real(sum, std::numeric_limits<double>::quiet_NaN()));
-        SmallVector<Value> seen(carried.size(), b.real(sum, 0.0)),
+        SmallVector<Value> visible(carried.size(), b.real(sum, 0.0)),
             next(carried);
-        multiply(range, b.i32(bits.one), seen);
+        multiply(range, b.i32(bits.one), visible);
         // plus + minus and NaN are NaN, as in the sum of the values.
-        for (auto [x, weight] : llvm::zip_equal(next, seen)) {
-          Value isSeen = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
-                                               weight, b.real(sum, 0.0));
-          x = b.select(isSeen, b.addf(x, special), x);
+        for (auto [x, weight] : llvm::zip_equal(next, visible)) {
+          Value isVisible = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                                  weight, b.real(sum, 0.0));
+          x = b.select(isVisible, b.addf(x, special), x);
         }
         return next;
       });

@@ -264,18 +264,18 @@ void RingDecode::startTile(Value key, Value stage, ArrayRef<Value> pages) {
 
 /// The same for the next tile that `where` does not mask. Returns what
 /// `started` has of it.
-Value RingDecode::startSeen(Value stage) {
-  seen = findSeen(seen, end, step);
-  SeenTile tile = getSeen(seen, step);
-  Value exists = hasSeen(seen);
+Value RingDecode::startVisible(Value stage) {
+  visible = findVisible(visible, end, step);
+  VisibleTile tile = getVisible(visible, step);
+  Value exists = hasVisible(visible);
   b.emitIf(b.both(exists, isLeader), [&] {
     reader.withScope([&] {
-      takeSeen(tile);
+      takeVisible(tile);
       copyBoxes(findBoxes(), stage);
     });
   });
   isFullTile = nullptr;
-  seen = dropSeen(seen);
+  visible = dropVisible(visible);
   Value full = arith::ExtUIOp::create(b, b.getI32Type(), tile.isFull);
   return b.select(exists, b.add(tile.key, full), b.i32(-1));
 }
@@ -316,11 +316,11 @@ void RingDecode::startTiles() {
   step = b.toI32(range.step);
   started.clear();
   if (hasBounds())
-    seen = findFirstSeen(begin, end, step);
+    visible = findFirstVisible(begin, end, step);
   for (int64_t i = 0; i < tiles.stages; ++i) {
     Value stage = b.rem(b.add(progress[0], i), tiles.stages);
     if (hasBounds())
-      started.push_back(startSeen(stage));
+      started.push_back(startVisible(stage));
     else
       startTile(b.add(begin, b.mul(step, i)), stage, {});
   }
@@ -336,7 +336,7 @@ AttentionKernel::State RingDecode::addTileAt(Value key, Value stage,
   State state;
   reader.withScope([&] {
     mapKey(key);
-    if (scf::IfOp branch = nest.isSeen)
+    if (scf::IfOp branch = nest.isVisible)
       reader.cloneScalars(*branch.thenBlock());
     state = addTile(stage, unpack(before));
   });
@@ -363,7 +363,7 @@ void RingDecode::takeMatrices() {
 
 AttentionKernel::State RingDecode::emitTiles(State state) {
   if (hasBounds())
-    return emitSeenTiles(state);
+    return emitVisibleTiles(state);
   TileRange range = getTileRange();
   SmallVector<Value> carried = pack(state);
   size_t numParts = carried.size();
@@ -389,11 +389,11 @@ AttentionKernel::State RingDecode::emitTiles(State state) {
 }
 
 /// Emits the loop over the tiles that `where` does not mask.
-AttentionKernel::State RingDecode::emitSeenTiles(State state) {
+AttentionKernel::State RingDecode::emitVisibleTiles(State state) {
   SmallVector<Value> carried = pack(state);
   size_t numParts = carried.size();
   llvm::append_range(carried, progress);
-  llvm::append_values(carried, seen.next, seen.seen, seen.full);
+  llvm::append_values(carried, visible.next, visible.visible, visible.full);
   size_t firstStarted = carried.size();
   llvm::append_range(carried, started);
   SmallVector<Value> results = b.emitWhile(
@@ -404,8 +404,8 @@ AttentionKernel::State RingDecode::emitSeenTiles(State state) {
       },
       [&](ValueRange arguments) {
         Value stage = arguments[numParts], phase = arguments[numParts + 1];
-        seen = {arguments[numParts + 2], arguments[numParts + 3],
-                arguments[numParts + 4]};
+        visible = {arguments[numParts + 2], arguments[numParts + 3],
+                   arguments[numParts + 4]};
         ValueRange under = arguments.drop_front(firstStarted);
         isFullTile = b.compare(
             arith::CmpIPredicate::ne,
@@ -416,10 +416,10 @@ AttentionKernel::State RingDecode::emitSeenTiles(State state) {
                            stage, arguments.take_front(numParts)));
         isFullTile = nullptr;
         syncTiles();
-        Value last = startSeen(stage);
+        Value last = startVisible(stage);
         auto [next, nextPhase] = getNext(stage, phase);
-        llvm::append_values(all, next, nextPhase, seen.next, seen.seen,
-                            seen.full);
+        llvm::append_values(all, next, nextPhase, visible.next, visible.visible,
+                            visible.full);
         llvm::append_range(all, under.drop_front());
         all.push_back(last);
         return all;

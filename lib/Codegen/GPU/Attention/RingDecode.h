@@ -61,9 +61,9 @@ private:
   void copyBoxes(ArrayRef<Value> boxes, Value stage);
   SmallVector<Value> findPages(Value key);
   void startTile(Value key, Value stage, ArrayRef<Value> pages);
-  Value startSeen(Value stage);
+  Value startVisible(Value stage);
   State addTileAt(Value key, Value stage, ValueRange before);
-  State emitSeenTiles(State state);
+  State emitVisibleTiles(State state);
   std::pair<Value, Value> getNext(Value stage, Value phase);
 
   WarpgroupBuilder w;
@@ -81,7 +81,7 @@ private:
   /// If `where` has bounds, the tiles that have not been started, and those
   /// that are being copied, i32: the first key, which is even, plus 1 if
   /// `where` is known to be true, or -1 if there is none.
-  SeenTiles seen;
+  VisibleTiles visible;
   SmallVector<Value> started;
   /// The queries' matrices, by tile of rows and channels; empty if they do not
   /// fit in registers.

@@ -219,8 +219,9 @@ Value WarpgroupAttention::emitCopies(const Copies &copies, Value isFirstLane,
                                      Value firstNumber) {
   Stage firstStage = getStage(firstNumber);
   if (hasHeaders())
-    return getNumber(endSeenCopies(
-        copies, isFirstLane, emitSeenCopies(copies, isFirstLane, firstStage)));
+    return getNumber(
+        endVisibleCopies(copies, isFirstLane,
+                         emitVisibleCopies(copies, isFirstLane, firstStage)));
   scf::ForOp loop = nest.keys;
   Value begin = b.toI32(reader.get(loop.getLowerBound())),
         end = b.toI32(reader.get(loop.getUpperBound()));
@@ -241,8 +242,8 @@ Value WarpgroupAttention::emitCopies(const Copies &copies, Value isFirstLane,
 /// Emits the copies of the tiles that `where` does not mask; returns the stage
 /// after these.
 WarpgroupAttention::Stage
-WarpgroupAttention::emitSeenCopies(const Copies &copies, Value isFirstLane,
-                                   const Stage &firstStage) {
+WarpgroupAttention::emitVisibleCopies(const Copies &copies, Value isFirstLane,
+                                      const Stage &firstStage) {
   scf::ForOp loop = nest.keys;
   Value begin = b.toI32(reader.get(loop.getLowerBound())),
         end = b.toI32(reader.get(loop.getUpperBound())),
@@ -251,23 +252,23 @@ WarpgroupAttention::emitSeenCopies(const Copies &copies, Value isFirstLane,
   SmallVector<Value> first{getNumber(firstStage)};
   auto emitTiles = [&]() -> SmallVector<Value> {
     cloneSharedScalars();
-    SeenTiles tiles = findFirstSeen(begin, end, step);
+    VisibleTiles tiles = findFirstVisible(begin, end, step);
     SmallVector<Value> carried(first);
-    llvm::append_values(carried, tiles.next, tiles.seen, tiles.full);
+    llvm::append_values(carried, tiles.next, tiles.visible, tiles.full);
     SmallVector<Value> last = b.emitWhile(
         carried,
-        [&](ValueRange all) { return hasSeen({all[1], all[2], all[3]}); },
+        [&](ValueRange all) { return hasVisible({all[1], all[2], all[3]}); },
         [&](ValueRange all) -> SmallVector<Value> {
           Stage stage = getStage(all[0]);
-          SeenTiles current{all[1], all[2], all[3]};
+          VisibleTiles current{all[1], all[2], all[3]};
           reader.withScope([&] {
-            SeenTile tile = getSeen(current, step);
-            takeSeen(tile);
+            VisibleTile tile = getVisible(current, step);
+            takeVisible(tile);
             copyFound(copies, stage, tile.key, isFirstLane);
           });
           Value next = getNumber(getNext(stage));
-          SeenTiles rest = findSeen(dropSeen(current), end, step);
-          return {next, rest.next, rest.seen, rest.full};
+          VisibleTiles rest = findVisible(dropVisible(current), end, step);
+          return {next, rest.next, rest.visible, rest.full};
         });
     return {last[0]};
   };
@@ -284,8 +285,8 @@ WarpgroupAttention::emitSeenCopies(const Copies &copies, Value isFirstLane,
 /// Writes the header that tells that no tile follows. In blocks with several
 /// tiles of queries, it has a stage as a tile has, whose copies have no bytes.
 WarpgroupAttention::Stage
-WarpgroupAttention::endSeenCopies(const Copies &copies, Value isFirstLane,
-                                  const Stage &stage) {
+WarpgroupAttention::endVisibleCopies(const Copies &copies, Value isFirstLane,
+                                     const Stage &stage) {
   bool isHeader = copies.arrived == kKeysArrived;
   if (isHeader || hasPieces())
     b.emitIf(isFirstLane, [&] {
@@ -394,7 +395,7 @@ void WarpgroupAttention::mapKey(Value key) {
 /// Clones the scalars of a tile that is not skipped.
 void WarpgroupAttention::takeTile(Value key) {
   mapKey(key);
-  if (scf::IfOp branch = nest.isSeen)
+  if (scf::IfOp branch = nest.isVisible)
     reader.cloneScalars(*branch.thenBlock());
 }
 

@@ -95,10 +95,10 @@ private:
     int64_t offset, bytes;
   };
   Value emitCopies(const Copies &copies, Value isFirstLane, Value firstNumber);
-  Stage emitSeenCopies(const Copies &copies, Value isFirstLane,
-                       const Stage &firstStage);
-  Stage endSeenCopies(const Copies &copies, Value isFirstLane,
-                      const Stage &stage);
+  Stage emitVisibleCopies(const Copies &copies, Value isFirstLane,
+                          const Stage &firstStage);
+  Stage endVisibleCopies(const Copies &copies, Value isFirstLane,
+                         const Stage &stage);
   void copyFound(const Copies &copies, const Stage &stage, Value key,
                  Value isFirstLane);
   bool hasSeveralBoxes(const Copies &copies) const;
@@ -111,7 +111,7 @@ private:
                  Value isFirstLane);
   /// Whether tiles have headers: some may be skipped or have no masked pairs.
   bool hasHeaders() const {
-    return hasBounds() && (nest.isSeen || !OnlineAttentionOp(op).getMask());
+    return hasBounds() && (nest.isVisible || !OnlineAttentionOp(op).getMask());
   }
   SharedAddress getHeader(Value stage);
   Value createHeader(Value key);

@@ -255,12 +255,12 @@ void WarpgroupAttention::addMasked(Value key, Progress &progress) {
       tile.isFull =
           arith::XOrIOp::create(b, hasFlag(progress.header, kAppliesWhere),
                                 arith::ConstantIntOp::create(b, 1, 1));
-    Value isSeen = isVisible(tile);
-    if (!isSeen)
+    Value tileIsVisible = isVisible(tile);
+    if (!tileIsVisible)
       return addVisibleTile(tile, stage, state);
     SmallVector<Value> before = pack(state);
     state = unpack(b.emitIf(
-        isSeen, ValueRange(before).getTypes(),
+        tileIsVisible, ValueRange(before).getTypes(),
         [&] {
           addVisibleTile(tile, stage, state);
           return pack(state);
