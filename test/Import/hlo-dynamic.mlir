@@ -152,3 +152,18 @@ func.func @patches(%x: tensor<2x32x32x3xf32>, %w: tensor<8x8x3x5xf32>) -> tensor
   %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [8, 8]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x32x32x3xf32>, tensor<8x8x3x5xf32>) -> tensor<2x4x4x5xf32>
   return %y : tensor<2x4x4x5xf32>
 }
+
+// -----
+
+// Integers of dynamic sizes are compared by element: MLIR folds these to
+// constants of dynamic sizes.
+// CHECK-LABEL: func @same
+//   CHECK-NOT: dense<
+//       CHECK: linalg.generic
+//       CHECK: linalg.generic
+//       CHECK: return
+func.func @same(%x: tensor<?xi32>) -> (tensor<?xi1>, tensor<?xi32>) {
+  %0 = stablehlo.compare EQ, %x, %x, SIGNED : (tensor<?xi32>, tensor<?xi32>) -> tensor<?xi1>
+  %1 = stablehlo.xor %x, %x : tensor<?xi32>
+  return %0, %1 : tensor<?xi1>, tensor<?xi32>
+}

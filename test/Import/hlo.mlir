@@ -40,3 +40,30 @@ module {
     }
   }
 }
+
+// -----
+
+// Arguments and results of ui8 are u8 in the C signature.
+// CHECK-LABEL: func @bytes
+//  CHECK-SAME: (%[[X:.*]]: tensor<4xi8> {posenc.unsigned}, %[[Y:.*]]: tensor<4xi8>) -> (tensor<4xi8>, tensor<4xi8> {posenc.unsigned})
+//       CHECK: %[[N:.*]] = arith.xori %[[X]]
+//       CHECK: return %[[Y]], %[[N]]
+func.func @bytes(%x: tensor<4xui8>, %y: tensor<4xi8>) -> (tensor<4xi8>, tensor<4xui8>) {
+  %n = stablehlo.not %x : tensor<4xui8>
+  return %y, %n : tensor<4xi8>, tensor<4xui8>
+}
+
+// -----
+
+// Slices without elements may begin at the end of their operand.
+// CHECK-LABEL: func @empty
+//  CHECK-SAME: (%[[X:.*]]: tensor<4x2xf32>, %[[NONE:.*]]: tensor<0x2xf32>
+//   CHECK-NOT: extract_slice
+//   CHECK-NOT: insert_slice
+//       CHECK: return %{{.*}}, %{{.*}}, %[[X]] : tensor<0x2xf32>, tensor<0x2xf32>, tensor<4x2xf32>
+func.func @empty(%x: tensor<4x2xf32>, %none: tensor<0x2xf32>, %at: tensor<i32>) -> (tensor<0x2xf32>, tensor<0x2xf32>, tensor<4x2xf32>) {
+  %0 = stablehlo.slice %x [4:4, 0:2] : (tensor<4x2xf32>) -> tensor<0x2xf32>
+  %1 = stablehlo.dynamic_slice %x, %at, %at, sizes = [0, 2] : (tensor<4x2xf32>, tensor<i32>, tensor<i32>) -> tensor<0x2xf32>
+  %2 = stablehlo.dynamic_update_slice %x, %none, %at, %at : (tensor<4x2xf32>, tensor<0x2xf32>, tensor<i32>, tensor<i32>) -> tensor<4x2xf32>
+  return %0, %1, %2 : tensor<0x2xf32>, tensor<0x2xf32>, tensor<4x2xf32>
+}

@@ -93,6 +93,12 @@ std::optional<Shape> evaluateElements(Operation *op, StringRef name,
 /// Converts an operation of a region, if it is one of StableHLO or TTIR.
 LogicalResult convertNested(Operation *op, FunctionSizes &sizes);
 
+/// Whether a tensor of this shape is known to be empty.
+inline bool hasNoElements(llvm::ArrayRef<Size> shape) {
+  return llvm::any_of(shape,
+                      [](const Size &size) { return size.isConstant(0); });
+}
+
 /// The result of a function that has emitted an error.
 struct Failed {
   operator Value() const { return {}; }

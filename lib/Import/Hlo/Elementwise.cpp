@@ -118,9 +118,11 @@ Value Converter::createElementwise(StringRef name, Type type,
     state.addAttributes(attributes);
     return b.create(state)->getResult(0);
   };
-  // Operations on complex numbers have no form on tensors.
+  // Operations on complex numbers have no form on tensors. MLIR folds `x ^ x`
+  // of dynamic sizes to a constant of dynamic sizes, which is none.
   auto tensor = cast<RankedTensorType>(type);
-  if (!name.starts_with("complex."))
+  bool isFolded = name == "arith.xori" && !tensor.hasStaticShape();
+  if (!name.starts_with("complex.") && !isFolded)
     return create(builder, type, operands);
   Type element = tensor.getElementType();
   return createGeneric(builder, operands,
@@ -210,10 +212,17 @@ Value Converter::compare(StringRef direction, Value lhs, Value rhs) {
     return fail("has operands of types that it cannot compare");
   // false < true for i1.
   bool isUnsigned = element.isInteger(1) || hasUnsignedOperand();
-  Value result = createComparison(builder, direction, lhs, rhs, isUnsigned);
-  if (!result)
+  if (!getPredicate(direction, isUnsigned))
     return fail("has an unknown direction '" + direction + "'");
-  return result;
+  if (isa<FloatType>(element) || getType(lhs).hasStaticShape())
+    return createComparison(builder, direction, lhs, rhs, isUnsigned);
+  // MLIR folds `x == x` of dynamic sizes to a constant of dynamic sizes, which
+  // is none.
+  return createGeneric(
+      builder, {lhs, rhs}, createEmpty(getShape(lhs), builder.getI1Type()), {},
+      {}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+        return createComparison(b, direction, args[0], args[1], isUnsigned);
+      });
 }
 
 /// Converts a float to an integer as XLA does: what is out of range becomes the

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Converter.h"
+#include "posenc/IR/Names.h"
 #include "posenc/Import/Hlo.h"
 #include "posenc/Import/Passes.h"
 
@@ -124,6 +125,17 @@ static void removeSigns(func::FuncOp function) {
     if (op->getNumOperands() > index && isUnsigned(op->getOperand(index)))
       op->setDiscardableAttr(kUnsignedIndex, unit);
   });
+  // Entry points have u8 beside i8.
+  auto isBytes = [](Type type) {
+    return isa<RankedTensorType>(type) &&
+           getElementTypeOrSelf(type).isUnsignedInteger(8);
+  };
+  for (auto [number, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (isBytes(type))
+      function.setArgAttr(number, kUnsignedAttrName, unit);
+  for (auto [number, type] : llvm::enumerate(function.getResultTypes()))
+    if (isBytes(type))
+      function.setResultAttr(number, kUnsignedAttrName, unit);
   auto convertAll = [](ValueRange values) {
     for (Value value : values)
       value.setType(getSignless(value.getType()));

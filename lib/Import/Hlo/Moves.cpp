@@ -182,6 +182,10 @@ Value Converter::slice(Value value, ArrayRef<int64_t> begins,
 
 Value Converter::sliceBy(Value value, ArrayRef<Size> offsets,
                          ArrayRef<Size> counts, ArrayRef<int64_t> strides) {
+  // The offset of a slice without elements may be the end of its operand,
+  // which tensor.extract_slice does not allow.
+  if (hasNoElements(counts))
+    return createEmpty(counts, getType(value).getElementType());
   return withShape(tensor::ExtractSliceOp::create(
                        builder, value, getMixed(offsets), getMixed(counts),
                        getAsIndexOpFoldResult(builder.getContext(), strides)),

@@ -275,6 +275,9 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
         (isUpdate &&
          getType(getOperand(1)).getElementType() != operand.getElementType()))
       return fail("expected an index for each dimension");
+    if (hasNoElements(counts))
+      return one(isUpdate ? first
+                          : createEmpty(counts, operand.getElementType()));
     SmallVector<OpFoldResult> offsets;
     for (int64_t dim = 0; dim < operand.getRank(); ++dim) {
       if (sizes.table.isNonNegative(counts[dim] - shape[dim] - 1) ||
