@@ -42,6 +42,36 @@ static Value emitIsNormal(OpBuilder &builder, math::IsNormalOp op) {
                 b.compare(arith::CmpFPredicate::OLT, size, b.infinity()));
 }
 
+/// Applies an operation of one operand to each row of a vector with several
+/// dimensions.
+static Value applyToRows(OpBuilder &builder, Operation *op, Value operand) {
+  Location loc = op->getLoc();
+  auto type = cast<VectorType>(operand.getType());
+  if (type.getRank() == 1) {
+    Operation *row = builder.clone(*op);
+    row->setOperand(0, operand);
+    row->getResult(0).setType(type);
+    return row->getResult(0);
+  }
+  Value result =
+      arith::ConstantOp::create(builder, loc, type, builder.getZeroAttr(type));
+  for (int64_t i = 0; i < type.getDimSize(0); ++i) {
+    Value row = vector::ExtractOp::create(builder, loc, operand, i);
+    result = vector::InsertOp::create(builder, loc,
+                                      applyToRows(builder, op, row), result, i);
+  }
+  return result;
+}
+
+/// Whether an operation must be applied to each row: the lowering of MLIR has
+/// no vectors of several dimensions for these.
+static bool needsRows(Operation *op) {
+  auto type = dyn_cast<VectorType>(op->getResult(0).getType());
+  return type && type.getRank() > 1 &&
+         isa<math::AbsIOp, math::CountLeadingZerosOp,
+             math::CountTrailingZerosOp>(op);
+}
+
 /// Changes an operation on f16 or bf16 to f32 and rounds its results once.
 static void widen(Operation *op) {
   auto isNarrow = [](Type type) {
@@ -290,6 +320,12 @@ struct ExpandMath final
       if (auto isNormal = dyn_cast<math::IsNormalOp>(op)) {
         // isnormal is not widened: a subnormal f16 is a normal f32.
         op->getResult(0).replaceAllUsesWith(emitIsNormal(builder, isNormal));
+        op->erase();
+        continue;
+      }
+      if (needsRows(op)) {
+        op->replaceAllUsesWith(
+            ValueRange{applyToRows(builder, op, op->getOperand(0))});
         op->erase();
         continue;
       }

@@ -96,7 +96,10 @@ Value MathBuilder::atan2(Value y, Value x) {
   tail = select(isSubtracted, neg(tail), tail);
   Value result = add(angle, add(inner, add(tail, rest)));
   Value isNaN = compare(arith::CmpFPredicate::UNO, x, y);
-  return select(isNaN, nan(), copySign(result, y));
+  // The result has no sign yet. LLVM lowers a scalar copysign from an extended
+  // f16 to a call of its runtime library.
+  Value isBelow = compare(arith::CmpIPredicate::slt, toBits(y), integer(0));
+  return select(isNaN, nan(), select(isBelow, neg(result), result));
 }
 
 Value MathBuilder::asin(Value x) {

@@ -119,3 +119,14 @@ func.func @exponentials(%x: vector<32xf32>, %y: vector<8xf32>) -> (vector<32xf32
   %q = math.exp %y : vector<8xf32>
   return %p, %q : vector<32xf32>, vector<8xf32>
 }
+
+// MLIR lowers these only for vectors of one dimension.
+// CHECK-LABEL: func.func @rows
+// CHECK-COUNT-2: math.absi %{{.*}} : vector<4xi32>
+// CHECK: math.ctlz %{{.*}} : vector<4xi32>
+// CHECK: math.ctlz %{{.*}} : vector<4xi32>
+func.func @rows(%x: vector<2x4xi32>) -> (vector<2x4xi32>, vector<2x4xi32>) {
+  %0 = math.absi %x : vector<2x4xi32>
+  %1 = math.ctlz %x : vector<2x4xi32>
+  return %0, %1 : vector<2x4xi32>, vector<2x4xi32>
+}
