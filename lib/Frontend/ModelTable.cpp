@@ -246,10 +246,11 @@ static constexpr ModelRow models[] = {
         .slidesFromMaxWindow(/*onRequest=*/true)
         .norms(QkNormKind::EachHead),
     row("timesfm2_5")
+        .headDim(80)
         .unsupportedAttention()
         .unsupportedNorms(postRotationNorms),
     row("unlimited_ocr_text").unsupportedAttention(),
-    row("voxtral_realtime_encoder").slides(750),
+    row("voxtral_realtime_encoder").headDim(64).slides(750),
 
     // Half pairing with another base, fraction or head size.
     row("afmoe").headDim(128).slides(1024, 4).rotatesSlidingOnly().norms(
@@ -373,7 +374,7 @@ static constexpr ModelRow models[] = {
     row("minicpm3", latentKeys)
         .latent(64, kFromHidden)
         .unsupportedNorms(latentNorms),
-    row("minimax", rotaryDimKeys).theta(1e6).keyHeads(8),
+    row("minimax", rotaryDimKeys).theta(1e6).keyHeads(8).slidesEverywhere(),
     row("minimax_m2", rotaryDimKeys)
         .readsPartialFactor()
         .theta(5e6)

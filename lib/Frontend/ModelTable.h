@@ -124,6 +124,8 @@ struct AttentionRow {
   /// With SlidingLayers::EveryNth: the layers without a window are the first of
   /// n, not the last.
   bool isFirstFull = false;
+  /// Layers of the type `full_attention` have the window, too.
+  bool slidesInFull = false;
   /// Every `unrotatedInterval`-th layer does not rotate, unless
   /// `no_rope_layers` lists the layers. If 0, all layers rotate.
   int64_t unrotatedInterval = 0;
@@ -380,6 +382,9 @@ struct ModelRow {
   }
   constexpr ModelRow firstIsFull() const {
     return with([](ModelRow &row) { row.attention.isFirstFull = true; });
+  }
+  constexpr ModelRow slidesEverywhere() const {
+    return with([](ModelRow &row) { row.attention.slidesInFull = true; });
   }
   constexpr ModelRow halfWindow() const {
     return with([](ModelRow &row) { row.attention.hasHalfWindow = true; });

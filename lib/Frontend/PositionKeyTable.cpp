@@ -86,6 +86,8 @@ static constexpr Types sparseLatent = {
     "axk2",        "deepseek_v32", "dots3_note_text",
     "glm_moe_dsa", "hy_v4",        "hy_v4_vl_text"};
 static constexpr Types step = {"step3p5"};
+// Types whose attention is called without the soft cap.
+static constexpr Types uncapped = {"gemma3", "gemma3_text"};
 static constexpr Types t5 = {"mt5", "switch_transformers", "t5", "umt5"};
 
 static constexpr PositionKey key(StringLiteral name, StringLiteral effect) {
@@ -357,7 +359,9 @@ static constexpr PositionKey rows[] = {
         .unless(kZero | kOne),
 
     // Scores.
-    key("attn_logit_softcapping", "limits scores by a soft cap").read(),
+    key("attn_logit_softcapping", "limits scores by a soft cap")
+        .read()
+        .ignoredBy(uncapped),
     key("attn_logit_softcapping_method",
         "selects the function of the soft cap of scores")
         .unless(kEmpty),

@@ -185,8 +185,8 @@ void posenc::frontend::reportUnreadKeys(ConfigReader &reader,
       continue;
     bool readsTypes = llvm::is_contained(key->ignoringFlatTypes, row.type);
     reader.warning(member.value,
-                   "'" + key->name + "' is read, but the rotary code of '" +
-                       row.type + "' in transformers " +
+                   "'" + key->name + "' is read, but the code of '" + row.type +
+                       "' in transformers " +
                        (readsTypes ? "reads only a dictionary for each layer "
                                      "type"
                                    : "is not known to read it"));

@@ -108,7 +108,7 @@ def emit_read_keys(path, kernels: str) -> str | None:
     result = subprocess.run(
         [find_compiler(), path, "--emit=posenc", "-o", "-", f"--kernels={kernels}"],
         capture_output=True, text=True, check=False)
-    is_unread = "is read, but the rotary code of" in result.stderr
+    is_unread = "is read, but the code of" in result.stderr
     return None if result.returncode or is_unread else result.stdout
 
 
