@@ -63,3 +63,12 @@ void mlir::posenc::divideFrequencies(MutableArrayRef<BigFloat> frequencies,
   for (auto [f, divisor] : llvm::zip_equal(frequencies, divisors))
     f = f / BigFloat(divisor);
 }
+
+BigFloat mlir::posenc::scaleBase(const BigFloat &base, const BigFloat &scale,
+                                 int64_t dim) {
+  return base * pow(scale, BigFloat(dim) / BigFloat(dim - 2.0));
+}
+
+bool mlir::posenc::isScaledBase(const BigFloat &base) {
+  return !(base < BigFloat(kMinDivisor)) && !(base > BigFloat(0x1p1023));
+}

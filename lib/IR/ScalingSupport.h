@@ -43,6 +43,13 @@ LogicalResult verifyDivisors(EmitError emitError, DenseF64ArrayAttr values,
 SmallVector<::posenc::BigFloat>
 unscaledFrequencies(int64_t dim, const ::posenc::BigFloat &base);
 
+/// Returns `b * scale^(d/(d-2))`, which divides the last frequency by `scale`.
+::posenc::BigFloat scaleBase(const ::posenc::BigFloat &base,
+                             const ::posenc::BigFloat &scale, int64_t dim);
+
+/// Whether a scaled base is between `kMinDivisor` and 2^1023.
+bool isScaledBase(const ::posenc::BigFloat &base);
+
 /// Divides each frequency by the number of its pair.
 void divideFrequencies(MutableArrayRef<::posenc::BigFloat> frequencies,
                        ArrayRef<double> divisors);

@@ -1,4 +1,4 @@
-//===- PairDivisors.cpp - scalings with a rule for each pair --------------===//
+//===- LongropeScaling.cpp - #posenc.longrope -----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,10 +12,6 @@
 using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::BigFloat;
-
-//===----------------------------------------------------------------------===//
-// longrope
-//===----------------------------------------------------------------------===//
 
 Attribute LongropeScalingAttr::parse(AsmParser &parser, Type) {
   DenseF64ArrayAttr shortFactors, longFactors;
@@ -103,81 +99,3 @@ FrequencyScalingInterface LongropeScalingAttr::withLength(double length) const {
              FloatAttr::get(getOriginalMaxPosition().getType(), length),
              getFactor(), getAttentionFactor());
 }
-
-//===----------------------------------------------------------------------===//
-// proportional
-//===----------------------------------------------------------------------===//
-
-Attribute ProportionalScalingAttr::parse(AsmParser &parser, Type) {
-  int64_t pairs = 0;
-  FloatAttr factor = parser.getBuilder().getF64FloatAttr(1.0);
-  if (failed(mlir::posenc::FieldParser(parser)
-                 .integer("rotated_pairs", pairs)
-                 .real("factor", factor, /*required=*/false)
-                 .parse()))
-    return {};
-  return get(parser.getContext(), pairs, factor);
-}
-
-void ProportionalScalingAttr::print(AsmPrinter &printer) const {
-  FieldPrinter fields(printer);
-  fields.integer("rotated_pairs", getRotatedPairs());
-  if (toDouble(getFactor()) != 1.0)
-    fields.real("factor", getFactor());
-}
-
-LogicalResult ProportionalScalingAttr::verifyFor(EmitError emitError,
-                                                 int64_t dim, double) const {
-  if (getRotatedPairs() < 1 || getRotatedPairs() > dim / 2)
-    return emitError() << "expected between 1 and " << dim / 2
-                       << " rotated_pairs, got " << getRotatedPairs()
-                       << " (proportional_c1)";
-  if (!isDivisor(getFactor()))
-    return emitError()
-           << "expected a finite factor of at least 2^-64 (proportional_c2)";
-  return success();
-}
-
-SmallVector<BigFloat>
-ProportionalScalingAttr::computeFrequencies(int64_t dim,
-                                            const BigFloat &base) const {
-  SmallVector<BigFloat> result = unscaledFrequencies(dim, base);
-  for (auto [i, f] : llvm::enumerate(result))
-    f = static_cast<int64_t>(i) < getRotatedPairs()
-            ? f / BigFloat(toDouble(getFactor()))
-            : BigFloat(0.0);
-  return result;
-}
-
-bool ProportionalScalingAttr::isIndexedByPair() const { return true; }
-
-//===----------------------------------------------------------------------===//
-// divisors
-//===----------------------------------------------------------------------===//
-
-Attribute DivisorsScalingAttr::parse(AsmParser &parser, Type) {
-  DenseF64ArrayAttr values;
-  if (failed(mlir::posenc::FieldParser(parser).reals("values", values).parse()))
-    return {};
-  return get(parser.getContext(), values);
-}
-
-void DivisorsScalingAttr::print(AsmPrinter &printer) const {
-  FieldPrinter(printer).reals("values", getValues());
-}
-
-LogicalResult DivisorsScalingAttr::verifyFor(EmitError emitError, int64_t dim,
-                                             double) const {
-  return verifyDivisors(emitError, getValues(), dim, "values", "divisors_c1",
-                        "divisors_c2");
-}
-
-SmallVector<BigFloat>
-DivisorsScalingAttr::computeFrequencies(int64_t dim,
-                                        const BigFloat &base) const {
-  SmallVector<BigFloat> result = unscaledFrequencies(dim, base);
-  divideFrequencies(result, getValues());
-  return result;
-}
-
-bool DivisorsScalingAttr::isIndexedByPair() const { return true; }
