@@ -111,7 +111,7 @@ struct ComposeAngles final : OpRewritePattern<RopeOp> {
     auto inner = op.getInputs().front().getDefiningOp<RopeOp>();
     if (!inner || inner == op || inner.getResults() != op.getInputs() ||
         !rotateAlike(op, inner))
-      return rewriter.notifyMatchFailure(op, "not a rope of a like rope");
+      return rewriter.notifyMatchFailure(op, "operand is no such rope");
     if (!llvm::all_of(inner->getUsers(),
                       [&](Operation *user) { return user == op; }))
       return rewriter.notifyMatchFailure(op, "inner rope has other users");

@@ -96,7 +96,7 @@ inline constexpr int64_t kMaxDecodedQueries = 16;
 /// wide for the kernels of few queries, which a block adds, and those of a
 /// group of pieces, whose results are added in their order before those of
 /// groups. All start at multiples from key 0 on. A result does not depend on
-/// who computes a piece.
+/// the warp or block that computes a piece.
 inline constexpr int64_t kKeysPerPiece = 256, kKeysPerWidePiece = 2048,
                          kKeysPerGroup = 2048;
 

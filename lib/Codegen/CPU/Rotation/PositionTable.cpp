@@ -57,8 +57,8 @@ void PositionTable::allocate(OpBuilder &builder, Operation *op) {
   forget(builder, loc);
 }
 
-/// Marks the base position and stretch in memory as invalid by an odd number,
-/// which is no base position.
+/// Marks the base position and stretch in memory as invalid by storing an odd
+/// number. No base position is odd.
 void PositionTable::forget(OpBuilder &builder, Location loc) const {
   for (const Kept &kept : {base, stretch})
     for (int64_t axis = 0, e = kept.which ? steps.getNumAxes() : 0; axis < e;

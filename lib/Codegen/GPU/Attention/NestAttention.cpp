@@ -426,9 +426,9 @@ struct FewQueries {
 } // namespace
 
 /// Returns the most queries of a sequence for which the keys of an operation
-/// have pieces. `posenc-heads-to-tokens` makes queries of the heads of a token;
-/// heads without a kernel of few queries are wide, and their tiles are the same
-/// for all numbers of queries.
+/// have pieces. `posenc-heads-to-tokens` turns the heads of a token into
+/// queries. Heads that the kernels of few queries do not take are wide, and
+/// their tiles do not depend on the number of queries.
 static int64_t getMaxQueries(AttentionOp op) {
   constexpr int64_t kMaxHeads = 128;
   GpuAttentionSizes sizes = getAttentionSizes(op);
@@ -451,7 +451,7 @@ static std::optional<FewQueries> findFewQueries(AttentionOp op,
   int64_t count = queries.getDimSize(op.getQueryTokenDim());
   OperandRange lists = op.getCuSeqlens();
   if (op.hasRaggedKeys() && lists.front() == lists.back())
-    return std::nullopt; // Few queries have as few keys.
+    return std::nullopt; // A sequence has as many keys as queries.
   if (op.hasRaggedQueries())
     count = getMaxRaggedDecodedQueries(group);
   else if (ShapedType::isDynamic(count) || count > getMaxQueries(op))
