@@ -5,195 +5,40 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Shows the rotary encoding of models on one self-contained page, by matplotlib.
+"""Figures of positional encodings, by matplotlib.
 
     python -m posenc.viz config.json [other.json ...] -o out.html
 
-The page, or picture (.svg, .png, .pdf), has these plots for each rotation of the configs:
-the cosines by position and pair, the wavelength of each pair next to the context length,
-the score of a query and a key of ones by distance, and the error of the tables next to
-that of angles rounded to f32. All numbers are results of compiled kernels.
+writes one self-contained page, or a picture (.svg, .png, .pdf), of the rotary encoding of
+models. In notebooks, functions return figures of matplotlib:
+
+    posenc.viz.rotations("config.json")
+    posenc.viz.mask(lambda b, h, q, k: q >= k, 128, 128)
+
+All numbers are results of compiled kernels.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
-import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Sequence
 
 from . import _page
-from ._compile import compile, read_source
-from ._contexts import read_context
 from ._errors import Error
+from ._pictures import (
+    alibi, frequencies, mask, rotations, score_mod, similarity, sinusoidal, t5_buckets)
+from ._rotations import Rotation, measure
 
-__all__ = ["Rotation", "main", "measure"]
+__all__ = ["Rotation", "alibi", "frequencies", "main", "mask", "measure", "rotations",
+           "score_mod", "similarity", "sinusoidal", "t5_buckets"]
 
-# The last position of the error maps is 2^20: contexts of today end there.
-_ERROR_POSITIONS = np.unique(np.concatenate([
-    [0], np.round(2.0 ** np.linspace(0, 20, 241)).astype(np.int64)]))
-_LANES = 256  # columns of the map of a whole context
-_SHORTEST = 4  # positions that are shown of the shortest context
-
-
-@dataclasses.dataclass
-class Rotation:
-    """The numbers of one rotation of a model.
-
-    context: tokens that the model was trained for, or None if that is unknown
-    near, far: cosines (pairs, positions) of the first positions, and of the context
-    far_positions: the positions of `far`
-    wavelengths: positions per turn of each pair; infinite for pairs without rotation
-    distances, scores: the mean over pairs of the product of a rotated query and key of
-        ones, by the distance of their positions, divided by that of distance 0
-    error_positions, errors, usual_errors: absolute errors (pairs, positions) of cos and
-        sin, whichever is larger, of the exact tables and of angles rounded to f32;
-        the second is None for configs that the precision hf_f32 rejects
-    """
-
-    name: str
-    context: int | None
-    near: np.ndarray
-    far: np.ndarray
-    far_positions: np.ndarray
-    wavelengths: np.ndarray
-    distances: np.ndarray
-    scores: np.ndarray
-    error_positions: np.ndarray
-    errors: np.ndarray
-    usual_errors: np.ndarray | None
-
-
-class _Tables:
-    """Calls the table and the rotation of one suffix, such as `_full_attention`."""
-
-    def __init__(self, config: dict, suffix: str, precision: str | None = None,
-                 dtype: str = "f32"):
-        kernels = compile(config, dtype=dtype, pairing="half", precision=precision,
-                          kernels=[f"sincos{suffix}", f"rope{suffix}"], opt_level=0,
-                          no_warnings=True)
-        self._sincos = getattr(kernels, f"sincos{suffix}")
-        self._rope = getattr(kernels, f"rope{suffix}")
-        functions = {one["name"]: one for one in kernels.metadata["functions"]}
-        inputs = {one["name"]: one["shape"] for one in functions[f"rope{suffix}"]["inputs"]}
-        self._axes = len(inputs["positions"]) == 3 and inputs["positions"][0]
-        self._query, self._key = inputs["q"], inputs["k"]
-        if functions[f"rope{suffix}"]["inputs"][2]["dtype"] != "i64":
-            raise Error("its positions are coordinates rather than integers, and are not "
-                        "shown")
-
-    def _spread(self, positions: np.ndarray) -> np.ndarray:
-        """All axes of a model with several have the same position."""
-        return np.broadcast_to(positions, (self._axes, *positions.shape)).copy() if (
-            self._axes) else positions
-
-    def sincos(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns cos and sin in f32, of the shape (positions, pairs)."""
-        return self._sincos(self._spread(positions))
-
-    def rotate_ones(self, positions: np.ndarray, pairs: int) -> tuple:
-        """Returns the same from the rotation of pairs (1, 0), in the kernels' type."""
-        width = self._query[3]
-        cos, _ = self.sincos(positions)
-        early = positions <= 1
-        for offset in (0, width - 2 * pairs):
-            query = np.zeros((1, len(positions), self._query[2], width))
-            query[..., offset:offset + pairs] = 1
-            key = np.zeros((1, len(positions), *self._key[2:]))
-            rotated = self._rope(query, key, self._spread(positions[None]))[0][0, :, 0]
-            part = rotated[:, offset:offset + 2 * pairs]
-            # Only the right window has the cosines of the table.
-            if np.abs(part[early, :pairs] - cos[early]).max() < 1e-6:
-                return part[:, :pairs], part[:, pairs:]
-        raise Error("the rotated channels of a head were not found")
-
-
-def _measure_errors(config: dict, suffix: str, pairs: int):
-    exact = _Tables(config, suffix, dtype="f64").rotate_ones(_ERROR_POSITIONS, pairs)
-
-    def compare(tables: _Tables) -> np.ndarray:
-        found = tables.sincos(_ERROR_POSITIONS)
-        return np.maximum(*(np.abs(one.astype(np.float64) - other)
-                            for one, other in zip(found, exact))).T
-    errors = compare(_Tables(config, suffix))
-    try:
-        return errors, compare(_Tables(config, suffix, precision="hf_f32"))
-    except Error:
-        return errors, None
-
-
-def _parse(text: str | bytes, what: str) -> dict:
-    try:
-        config = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Error(f"'{what}' is not JSON: {error}") from None
-    if not isinstance(config, dict):
-        raise Error(f"'{what}' is not the object of a config.json")
-    return config
-
-
-def measure(source: str | os.PathLike | Mapping[str, Any],
-            name: str | None = None) -> list[Rotation]:
-    """Returns the numbers of each rotation of a config.
-
-    source: a config.json: its path, its folder, its text, or a dict
-    name: what titles call it (default: the name of the file, or the model type)
-
-    Raises Error for what is no config, and for a model without rotary embeddings.
-    """
-    if isinstance(source, Mapping):
-        config = dict(source)
-    elif isinstance(source, str) and source.lstrip().startswith("{"):
-        config = _parse(source, "config.json")
-    else:
-        file, text = read_source(source)
-        config = _parse(text, file)
-        path = os.path.abspath(source)
-        name = name or (os.path.basename(path) if os.path.isdir(path) else
-                        os.path.splitext(os.path.basename(path))[0])
-        try:
-            return measure(config, name)
-        except Error as error:
-            # The compiler does not know the name of the file.
-            raise Error(f"{source}: {error}") from None
-    name = name or config.get("model_type", "model")
-    name = name.encode(errors="replace").decode()  # Names of files may not be UTF-8.
-    listing = compile(config, kernels=None, opt_level=0, no_warnings=True)
-    suffixes = [function.removeprefix("sincos") for function in dir(listing)
-                if function.startswith("sincos")]
-    if not suffixes:
-        raise Error(f"'{name}' has no rotary embedding")
-    context = read_context(config)
-    return [_measure(config, f"{name}{suffix.replace('_', ' ')}", suffix, context)
-            for suffix in suffixes]
-
-
-def _measure(config: dict, name: str, suffix: str, context: int | None) -> Rotation:
-    length = max(context or 4096, _SHORTEST)
-    far = np.unique(np.linspace(0, length - 1, _LANES).astype(np.int64))
-    distances = np.unique(np.concatenate([
-        [0], np.round(np.geomspace(1, length - 1, 400)).astype(np.int64)]))
-    # One call, so that frequencies that depend on its length are the same for all.
-    near = np.arange(min(256, length))
-    parts = [near, far, distances]
-    cos, sin = _Tables(config, suffix).sincos(np.concatenate(parts))
-    ends = np.cumsum([len(part) for part in parts])
-    near_cos, far_cos, scores = np.split(cos.astype(np.float64), ends[:-1])
-    factor = near_cos[0, 0]
-    with np.errstate(divide="ignore"):
-        # The angle at position 1 is the frequency: it is below pi for all models.
-        wavelengths = 2 * np.pi / np.abs(np.arctan2(sin[1].astype(np.float64), cos[1]))
-    errors, usual = _measure_errors(config, suffix, cos.shape[1])
-    return Rotation(name, context, near_cos.T / factor, far_cos.T / factor, far,
-                    wavelengths, distances, scores.mean(1) / scores[0].mean(),
-                    _ERROR_POSITIONS, errors, usual)
+for _function in (alibi, frequencies, mask, measure, rotations, score_mod, similarity,
+                  sinusoidal, t5_buckets):
+    _function.__module__ = __name__  # It is printed by help().
 
 
 def _write(path: str, data: bytes) -> None:
@@ -234,13 +79,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if kind not in ("html", "svg", "png", "pdf"):
         parser.error(f"expected '{options.output}' to end in .html, .svg, .png or .pdf")
     try:
-        rotations = [one for path in options.configs for one in measure(path)]
-        _write(options.output, _page.make_picture(rotations, kind))
+        found = [one for path in options.configs for one in measure(path)]
+        _write(options.output, _page.make_picture(found, kind))
     except Error as error:
         print(f"posenc.viz: error: {error}", file=sys.stderr)
         return 1
-    plural = "" if len(rotations) == 1 else "s"
-    print(f"{options.output}: {len(rotations)} rotation{plural}", file=sys.stderr)
+    plural = "" if len(found) == 1 else "s"
+    print(f"{options.output}: {len(found)} rotation{plural}", file=sys.stderr)
     return 0
 
 

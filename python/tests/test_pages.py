@@ -119,7 +119,8 @@ def test_program(key, tmp_path):
 def test_there_are_programs():
     pages = {page for page, _ in PROGRAMS}
     expected = {f"docs/python/{name}.md" for name in (
-        "functional", "flex_attention", "pytorch", "jax", "many-devices", "transformers")}
+        "functional", "flex_attention", "pytorch", "jax", "many-devices", "transformers",
+        "pictures")}
     assert expected | {"python/README.md", "README.md", "docs/tutorial.md"} <= pages
     assert SETUP.keys() <= PROGRAMS.keys()
     text = "".join(path.read_text(encoding="utf-8") for path in SOURCE.glob("docs/**/*.md"))

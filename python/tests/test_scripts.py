@@ -48,7 +48,8 @@ def test_bench():
     for _, numbers in rows:
         prompt, prompt_share, token, token_share = map(float, numbers.split())
         assert prompt > 0 and token > 0
-        assert 0 < prompt_share < 1 and 0 < token_share < 1
+        # A share of a loaded machine may be less than the half of a hundredth.
+        assert 0 <= prompt_share < 1 and 0 <= token_share < 1
 
 
 @NEEDS_TRANSFORMERS

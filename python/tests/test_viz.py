@@ -6,6 +6,7 @@
 #
 # ===----------------------------------------------------------------------===#
 
+import ast
 import json
 import os
 import pathlib
@@ -54,6 +55,12 @@ def test_numbers_are_those_of_the_formula():
                                atol=1e-6)
     np.testing.assert_allclose(
         one.scores, np.cos(np.outer(one.distances, FREQUENCIES)).mean(1), atol=1e-6)
+    # The bounds are those of all distances up to the next one, but for a few.
+    every = np.cos(np.outer(np.arange(8192), FREQUENCIES)).mean(1)
+    parts = np.split(every, one.distances[1:])
+    low, high = (np.array([choose(part) for part in parts]) for choose in (np.min, np.max))
+    assert (one.low_scores >= low - 1e-6).all() and (one.high_scores <= high + 1e-6).all()
+    assert abs(one.low_scores - low).max() < .1 and abs(one.high_scores - high).max() < .1
     assert one.far_positions[-1] == 8191
     # A table of f32 is right to half a unit; angles of f32 lose bits with the position.
     assert one.errors.max() < 1e-7
@@ -104,7 +111,8 @@ def test_page_is_one_file(tmp_path):
     text = output.read_text(encoding="utf-8")
     text = re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)
     assert not re.search(r"<script|src=|url\((?!#)|href=\"(?!#|data:)", text)
-    assert text.count("data:image/png;base64,") == 8
+    # Eight maps with a key of colours each.
+    assert text.count("data:image/png;base64,") == 16
     assert "theta&lt;10000&gt;" in text and "theta<" not in text
     [svg] = re.findall(r"<svg.*?</svg>", output.read_text(encoding="utf-8"), re.DOTALL)
     xml.etree.ElementTree.fromstring(svg)
@@ -220,3 +228,159 @@ def test_errors_of_the_command(tmp_path, capsys):
     path.write_text("[1")
     assert viz.main([str(path)]) == 1
     assert "is not JSON" in capsys.readouterr().err
+
+
+# ===----------------------------------------------------------------------===#
+# Figures
+# ===----------------------------------------------------------------------===#
+
+
+def read_map(figure, number=0):
+    """Returns the elements of a map."""
+    maps = [image for axis in figure.axes for image in axis.images]
+    return np.ma.filled(np.ma.asarray(maps[number].get_array(), float), np.nan)
+
+
+def check_figure(figure):
+    """Each picture has a title, axes with names, and a key of its colours."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    assert isinstance(figure, Figure)
+    FigureCanvasAgg(figure).draw()
+    keys = [axis for axis in figure.axes if axis.get_label() == "<colorbar>"]
+    pictures = [axis for axis in figure.axes if axis not in keys and axis.axison]
+    for axis in pictures:
+        assert axis.get_title() and axis.get_xlabel() and axis.get_ylabel()
+    assert len(keys) + sum(axis.get_legend() is not None for axis in pictures) >= len(
+        pictures)
+    # Names are within the figure.
+    for axis in pictures:
+        for text in (axis.title, axis.xaxis.label, axis.yaxis.label):
+            box = text.get_window_extent()
+            assert box.x0 >= 0 and box.y0 >= 0, text.get_text()
+            assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1, text.get_text()
+    return figure
+
+
+@pytest.fixture
+def figures():
+    pytest.importorskip("matplotlib")
+    return viz
+
+
+def test_whole_context_has_no_waves_shorter_than_its_columns(figures):
+    figure = check_figure(figures.rotations(CONFIG))
+    assert read_map(figure, 0).shape == (32, 256)
+    context, step = read_map(figure, 1), 8191 / 255
+    is_short = 2 * np.pi / FREQUENCIES < 6 * step
+    assert np.isnan(context[is_short]).all() and not np.isnan(context[~is_short]).any()
+    assert 0 < is_short.sum() < 32
+    # Between columns, a pair that is shown turns by a sixth at most.
+    assert np.abs(np.diff(context[~is_short], axis=1)).max() <= 2 * np.sin(np.pi / 6) + 1e-6
+
+
+def test_tables(figures):
+    table = read_map(check_figure(figures.sinusoidal(40, 64)))
+    angles = np.outer(np.arange(40), FREQUENCIES)
+    expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    np.testing.assert_allclose(table, expected, atol=1e-12)
+    similar = read_map(check_figure(figures.similarity(40, 64)))
+    np.testing.assert_allclose(similar, expected @ expected.T / 32, atol=1e-12)
+
+
+def test_biases(figures):
+    biases = read_map(check_figure(figures.alibi(8, 16)))
+    slopes = 2.0 ** -np.arange(1, 9)
+    np.testing.assert_allclose(biases, -np.outer(slopes, np.arange(17)), rtol=1e-12)
+    figure = check_figure(figures.t5_buckets(32, 128, 130))
+    encoder, decoder = (axis.lines[0].get_ydata() for axis in figure.axes)
+    assert encoder[130] == 0 and encoder[131] == 17 and encoder[-1] == 31
+    assert encoder[0] == 15 and list(decoder[[0, 129, 130, 200]]) == [31, 1, 0, 0]
+
+
+def test_frequencies(figures):
+    scaling = {"rope_type": "linear", "factor": 4.0}
+    figure = check_figure(figures.frequencies({**CONFIG, "rope_scaling": scaling}))
+    np.testing.assert_allclose(figure.axes[1].lines[0].get_ydata(), 4, rtol=1e-6)
+    figure = check_figure(figures.frequencies({
+        **CONFIG, "rope_parameters": {**scaling, "rope_theta": 10000.0}}))
+    np.testing.assert_allclose(figure.axes[1].lines[0].get_ydata(), 4, rtol=1e-6)
+    with pytest.raises(posenc.Error, match="'llama' has no scaling"):
+        figures.frequencies(CONFIG)
+
+
+def test_masks_and_scores(figures):
+    q, k = np.ogrid[:20, :70]
+    slopes = np.array([0.5, 0.25])
+
+    def window(b, h, q, k):
+        return (q - k < 5) & (k < 66)
+
+    def decay(s, b, h, q, k):
+        return s - slopes[h] * (q - k)
+
+    seen = read_map(check_figure(figures.mask(window, 20, 70)))
+    assert (seen == window(0, 0, q, k)).all()
+    scores = read_map(check_figure(figures.score_mod(
+        decay, 20, 70, mask_mod=window, head=1, score=2.0)))
+    np.testing.assert_allclose(scores, np.where(
+        window(0, 0, q, k), 2 - .25 * (q - k), np.nan), atol=1e-9)
+    random = np.random.default_rng(0)
+    query, key = (random.standard_normal((1, heads, tokens, 16))
+                  for heads, tokens in ((2, 20), (1, 70)))
+    scores = read_map(check_figure(figures.score_mod(decay, query, key, head=1)))
+    np.testing.assert_allclose(
+        scores, query[0, 1] @ key[0, 0].T / 4 - .25 * (q - k), atol=1e-9)
+
+
+def test_functions_of_other_frameworks(figures):
+    torch = pytest.importorskip("torch")
+    document = torch.tensor([0, 0, 1, 1, 1])
+
+    def same(b, h, q, k):
+        return document[q] == document[k]
+
+    seen = read_map(check_figure(figures.mask(same, 5, 5)))
+    assert (seen == (document[:, None] == document).numpy()).all()
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: viz.mask(3, 4, 4), "mask_mod is a int"),
+    (lambda: viz.mask(lambda b, h, q, k: q >= k, 0, 4), "q is 0, expected an integer"),
+    (lambda: viz.mask(lambda b, h, q, k: q >= k, np.ones((1, 2, 4, 8)),
+                      np.ones((1, 2, 4, 8)), head=2), "head 2, but q has the shape"),
+    (lambda: viz.score_mod(None, 4, 4), "score_mod is a NoneType"),
+    (lambda: viz.sinusoidal(8, 7), "expected an even number"),
+    (lambda: viz.alibi(0), "heads is 0, expected an integer from 1 to 128"),
+    (lambda: viz.t5_buckets(31), "buckets"), (lambda: viz.rotations(), "at least one"),
+])
+def test_errors_of_figures(call, message):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(posenc.Error, match=message):
+        call()
+
+
+def test_figures_need_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(posenc.Error, match="pictures need matplotlib"):
+        viz.mask(lambda b, h, q, k: q >= k, 4, 4)
+
+
+def test_notebook(figures):
+    """Each cell of the example ends with a figure. The file has no outputs."""
+    source = pathlib.Path(os.environ.get("POSENC_SOURCE",
+                                         pathlib.Path(__file__).parents[2]))
+    path = source / "examples" / "pictures.ipynb"
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    assert notebook["nbformat"] == 4 and path.stat().st_size < 20000
+    names, count = {}, 0
+    for cell in notebook["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        assert cell["outputs"] == [] and cell["execution_count"] is None
+        *body, last = ast.parse("".join(cell["source"])).body
+        exec(compile(ast.Module(body, []), "<cell>", "exec"), names)
+        check_figure(eval(compile(ast.Expression(last.value), "<cell>", "eval"), names))
+        count += 1
+    assert count == 7
