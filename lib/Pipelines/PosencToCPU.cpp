@@ -80,7 +80,7 @@ static void addTiling(OpPassManager &manager,
   manager.addNestedPass<func::FuncOp>(createPosencDecomposeMovesPass());
   manager.addNestedPass<func::FuncOp>(createPosencFuseRowsPass());
   // Fusion copies an operation into each of its users.
-  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createPosencMergeEqualOperationsPass());
   manager.addNestedPass<func::FuncOp>(createPosencReuseOperandsPass());
 }
 
@@ -93,7 +93,7 @@ static void addSchedule(OpPassManager &manager,
   manager.addPass(transform::createPreloadLibraryPass(library));
   manager.addPass(transform::createInterpreterPass());
   manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createPosencMergeEqualOperationsPass());
 }
 
 void mlir::posenc::buildPosencToTiledPipeline(
@@ -114,13 +114,13 @@ void mlir::posenc::buildPosencToTiledPipeline(
   attention.bf16Weights = options.bf16Dots;
   manager.addPass(createConvertPosencAttentionToLinalgPass(attention));
   manager.addPass(createStructuredCanonicalizerPass());
-  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createPosencMergeEqualOperationsPass());
   addTiling(manager, options);
   PosencTilePositionsPassOptions tiling;
   copyTuning(options, tiling);
   manager.addNestedPass<func::FuncOp>(createPosencTilePositionsPass(tiling));
   manager.addPass(createStructuredCanonicalizerPass());
-  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createPosencMergeEqualOperationsPass());
 
   PosencTileElementwisePassOptions elements;
   elements.vectorBytes = options.vectorBytes;
@@ -131,7 +131,7 @@ void mlir::posenc::buildPosencToTiledPipeline(
   // Finds that blocks which divide a dimension are all of the same size.
   manager.addNestedPass<func::FuncOp>(createSCFForLoopCanonicalizationPass());
   manager.addPass(createStructuredCanonicalizerPass());
-  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createPosencMergeEqualOperationsPass());
 }
 
 void mlir::posenc::buildTiledToVectorPipeline(
@@ -146,7 +146,7 @@ void mlir::posenc::buildTiledToVectorPipeline(
       createPosencLowerTileProductsPass(products));
   manager.addNestedPass<func::FuncOp>(createPosencVectorizeLinalgPass());
   manager.addPass(createStructuredCanonicalizerPass());
-  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createPosencMergeEqualOperationsPass());
 
   manager.addNestedPass<func::FuncOp>(createPosencSplitEmptyTensorsPass());
   manager.addPass(bufferization::createEmptyTensorEliminationPass());

@@ -23,7 +23,7 @@ void mlir::posenc::buildPosencToKernelsPipeline(OpPassManager &manager,
   manager.addPass(createPosencPackArgumentsPass());
   manager.addPass(createPosencExpandIndexCastsPass());
   manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createPosencMergeEqualOperationsPass());
   manager.addPass(createPosencFoldMasksPass());
   manager.addPass(createPosencHeadsToTokensPass());
   manager.addPass(createPosencDecomposeConvertPairingPass());

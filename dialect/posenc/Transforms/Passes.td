@@ -453,4 +453,30 @@ def PosencDecomposeKvAppendPass
   }];
 }
 
+def PosencMergeEqualOperationsPass
+    : InterfacePass<"posenc-merge-equal-operations", "::mlir::FunctionOpInterface"> {
+  let summary = "Keep one operation of those that compute the same";
+  let description = [{
+    Input: functions on tensors. Output: of operations that have equal operands,
+    attributes and regions, the first one whose results the others may use instead;
+    and no operations whose results have no uses. This is upstream's `cse` with a hash
+    of the regions: the loops of a function often have equal operands, and `cse` compares
+    each such loop with all others, which takes time with the square of their number.
+    Left alone: operations that read or write memory, and equal operations in different
+    blocks of one region.
+
+    ```
+    %0 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) { ... uses %w0 ... }
+    %1 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) { ... uses %w1 ... }
+    %2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) { ... uses %w0 ... }
+    ```
+    becomes
+    ```
+    %0 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) { ... uses %w0 ... }
+    %1 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) { ... uses %w1 ... }
+    // users of %2 use %0
+    ```
+  }];
+}
+
 #endif // POSENC_TRANSFORMS_PASSES_TD
