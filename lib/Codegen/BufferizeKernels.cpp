@@ -63,6 +63,36 @@ static LogicalResult checkLayouts(func::FuncOp function) {
   return success();
 }
 
+/// Whether the memory is a part of a buffer as posenc-decompose-moves creates.
+static bool isStaticView(Value memory) {
+  auto view = memory.getDefiningOp<memref::SubViewOp>();
+  return view && view.getType().hasStaticShape();
+}
+
+/// Whether an operation after the write may write to the tensor, or to another
+/// one that may be computed in its memory.
+static bool isReusedAfter(bufferization::ToTensorOp tensor,
+                          bufferization::MaterializeInDestinationOp write) {
+  SmallVector<Value> worklist{tensor.getResult()};
+  llvm::SmallPtrSet<Operation *, 8> visited;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    for (OpOperand &use : value.getUses()) {
+      auto op = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+      if ((op && op.isDpsInput(&use)) || isa<tensor::DimOp>(use.getOwner()) ||
+          isa<bufferization::MaterializeInDestinationOp>(use.getOwner()))
+        continue;
+      Operation *user =
+          write->getBlock()->findAncestorOpInBlock(*use.getOwner());
+      if (!user || !user->isBeforeInBlock(write))
+        return true;
+      if (visited.insert(user).second)
+        llvm::append_range(worklist, user->getResults());
+    }
+  }
+  return false;
+}
+
 /// Makes the writes to destinations visible to the analysis of tensors, which
 /// knows nothing of writes to memrefs. A destination may hold another result
 /// than its own while that is computed, if both begin with the same tensor.
@@ -78,7 +108,7 @@ static void writeToTensors(func::FuncOp function) {
     if (auto write = dyn_cast<bufferization::MaterializeInDestinationOp>(op);
         write && write->getParentOp() == function &&
         isa<BaseMemRefType>(write.getDest().getType()) &&
-        isa<BlockArgument>(write.getDest()))
+        (isa<BlockArgument>(write.getDest()) || isStaticView(write.getDest())))
       writes.push_back(write);
   });
   // A value that is returned twice is read from where it has been written.
@@ -89,10 +119,24 @@ static void writeToTensors(func::FuncOp function) {
       continue;
     ArrayRef<bufferization::ToTensorOp> all = known->second;
     bufferization::ToTensorOp tensor = all.front();
-    tensor->moveBefore(&function.front(), function.front().begin());
+    if (Operation *view = write.getDest().getDefiningOp())
+      tensor->moveAfter(view);
+    else
+      tensor->moveBefore(&function.front(), function.front().begin());
     for (bufferization::ToTensorOp other : all.drop_front()) {
       other.replaceAllUsesWith(tensor.getResult());
       other.erase();
+    }
+    // Outputs are written last, but parts of a concatenation are not.
+    if (!isa<BlockArgument>(write.getDest()) && isReusedAfter(tensor, write)) {
+      auto type = cast<RankedTensorType>(tensor.getType());
+      OpBuilder builder(tensor);
+      tensor.replaceAllUsesWith(
+          tensor::EmptyOp::create(builder, tensor.getLoc(), type.getShape(),
+                                  type.getElementType())
+              .getResult());
+      tensor.erase();
+      continue;
     }
     Value source = write.getSource();
     auto [result, isNew] = written.try_emplace(source);

@@ -81,3 +81,47 @@ func.func private @nothing(%x: tensor<0x?xf32>) -> tensor<?xf32> {
   %r = tensor.collapse_shape %x [[0, 1]] : tensor<0x?xf32> into tensor<?xf32>
   return %r : tensor<?xf32>
 }
+
+// A slice of a buffer may hold the result for another slice while that is computed, but
+// not beyond the write to it: the second product is computed elsewhere.
+// CHECK-LABEL: func.func private @slices(
+// CHECK-DAG: %[[FIRST:.*]] = memref.subview %[[BUFFER:.*]][0, 0] [1, 4]
+// CHECK-DAG: %[[SECOND:.*]] = memref.subview %[[BUFFER]][1, 0] [1, 4]
+// CHECK: linalg.matmul {{.*}} outs(%[[A:alloc[_0-9]*]] :
+// CHECK: linalg.matmul {{.*}} outs(%[[B:alloc[_0-9]*]] :
+// CHECK: memref.copy %[[A]], %[[FIRST]]
+// CHECK: memref.copy %[[B]], %[[SECOND]]
+// CHECK-NOT: memref.copy
+// CHECK: return
+func.func private @slices(%m: memref<2x4xf32>, %x: tensor<1x4xf32>, %v: tensor<4x4xf32>, %w: tensor<4x4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %first = memref.subview %m[0, 0] [1, 4] [1, 1] : memref<2x4xf32> to memref<1x4xf32, strided<[4, 1]>>
+  %second = memref.subview %m[1, 0] [1, 4] [1, 1] : memref<2x4xf32> to memref<1x4xf32, strided<[4, 1], offset: 4>>
+  %d = bufferization.to_tensor %first restrict writable : memref<1x4xf32, strided<[4, 1]>> to tensor<1x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%d : tensor<1x4xf32>) -> tensor<1x4xf32>
+  %a = linalg.matmul ins(%x, %v : tensor<1x4xf32>, tensor<4x4xf32>) outs(%f : tensor<1x4xf32>) -> tensor<1x4xf32>
+  %b = linalg.matmul ins(%x, %w : tensor<1x4xf32>, tensor<4x4xf32>) outs(%f : tensor<1x4xf32>) -> tensor<1x4xf32>
+  bufferization.materialize_in_destination %a in restrict writable %first : (tensor<1x4xf32>, memref<1x4xf32, strided<[4, 1]>>) -> ()
+  bufferization.materialize_in_destination %b in restrict writable %second : (tensor<1x4xf32>, memref<1x4xf32, strided<[4, 1], offset: 4>>) -> ()
+  return
+}
+
+// The result that is computed after the write to the slice is not in the slice.
+// CHECK-LABEL: func.func private @later(
+// CHECK: %[[SLICE:.*]] = memref.subview
+// CHECK: linalg.negf {{.*}} outs(%[[A:alloc[_0-9]*]] :
+// CHECK: memref.copy %[[A]], %[[SLICE]]
+// CHECK: linalg.negf {{.*}} outs(%[[B:alloc[_0-9]*]] :
+// CHECK: memref.copy %[[B]], %{{arg[0-9]+}}
+// CHECK: return
+func.func private @later(%m: memref<2x4xf32>, %n: memref<1x4xf32>, %x: tensor<1x4xf32>, %y: tensor<1x4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %slice = memref.subview %m[0, 0] [1, 4] [1, 1] : memref<2x4xf32> to memref<1x4xf32, strided<[4, 1]>>
+  %d = bufferization.to_tensor %slice restrict writable : memref<1x4xf32, strided<[4, 1]>> to tensor<1x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%d : tensor<1x4xf32>) -> tensor<1x4xf32>
+  %a = linalg.negf ins(%x : tensor<1x4xf32>) outs(%f : tensor<1x4xf32>) -> tensor<1x4xf32>
+  bufferization.materialize_in_destination %a in restrict writable %slice : (tensor<1x4xf32>, memref<1x4xf32, strided<[4, 1]>>) -> ()
+  %b = linalg.negf ins(%y : tensor<1x4xf32>) outs(%f : tensor<1x4xf32>) -> tensor<1x4xf32>
+  bufferization.materialize_in_destination %b in restrict writable %n : (tensor<1x4xf32>, memref<1x4xf32>) -> ()
+  return
+}

@@ -394,7 +394,7 @@ def PosencSplitEmptyTensorsPass
   let description = [{
     Input: functions on tensors, after CSE, which makes one `tensor.empty` of all
     with equal sizes, and one tensor of all equal zeros. Output: of an empty tensor
-    with more than 32 uses, one for each 32 uses, in the order of the operations; and
+    with more than 8 uses, one for each 8 uses, in the order of the operations; and
     the same of a tensor that only repeats scalars (`linalg.fill`, constant vectors
     that are written, `scf.forall` of these), which is written again before the
     operations that use it. The analysis of bufferization compares all uses of one
@@ -403,11 +403,11 @@ def PosencSplitEmptyTensorsPass
     whose elements are computed.
 
     ```
-    %0 = tensor.empty() : tensor<4x8xf32>   // 33 operations write to it
+    %0 = tensor.empty() : tensor<4x8xf32>   // 9 operations write to it
     ```
     becomes
     ```
-    %0 = tensor.empty() : tensor<4x8xf32>   // the first 32 write to it
+    %0 = tensor.empty() : tensor<4x8xf32>   // the first 8 write to it
     %1 = tensor.empty() : tensor<4x8xf32>   // the last one writes to it
     ```
   }];

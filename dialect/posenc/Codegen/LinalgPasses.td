@@ -55,8 +55,11 @@ def PosencDecomposeMovesPass
     Input: `linalg.pack`, `linalg.unpack`, `tensor.pad` and `tensor.concat` on
     tensors. Output, by upstream's patterns: a pack becomes a pad, a reshape and a
     transpose; an unpack becomes the reverse; a pad becomes a fill and an
-    insertion; a concat becomes insertions. Operations without users are erased.
-    Errors: dynamic tile sizes. Left alone: all other operations.
+    insertion; a concat becomes insertions. A concat of more than 8 tensors of static
+    sizes becomes writes to slices of a buffer, which is an output of the function if
+    the result is written to one: the analysis of bufferization compares all insertions
+    into one tensor with each other. Operations without users are erased. Errors:
+    dynamic tile sizes. Left alone: all other operations.
 
     ```
     %r = tensor.concat dim(0) %x, %y : (tensor<7x3xf32>, tensor<5x3xf32>) -> tensor<12x3xf32>
@@ -70,7 +73,9 @@ def PosencDecomposeMovesPass
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
+                           "::mlir::bufferization::BufferizationDialect",
                            "::mlir::linalg::LinalgDialect",
+                           "::mlir::memref::MemRefDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 

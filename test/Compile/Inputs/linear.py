@@ -25,7 +25,7 @@ MAX_RATIO = 8
 SIZES = {"relu": 300, "branches": 150, "matmul": 64, "attention": 24, "layers": 5,
          "names": 64, "constants": 150, "sizes": 24, "stablehlo": 1000, "linalg": 150,
          "fan": 12, "transposes": 150, "rotations": 20, "norms": 24, "inputs": 64,
-         "shapes": 40}
+         "shapes": 40, "slices": 30}
 # Stages whose time that of later ones would hide.
 STAGES = {"attention": "posenc", "layers": "posenc", "matmul": "tiled", "names": "llvm",
           "sizes": "vector"}
