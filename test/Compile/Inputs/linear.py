@@ -39,7 +39,7 @@ fault = "--fault" in sys.argv[3:]
 def get_seconds(kind, n):
     if fault:
         begin = time.process_time()
-        for _ in range(n ** 3 // 2000):
+        for _ in range(n ** 3 // 1000):
             pass
         return time.process_time() - begin
     path, _ = large_graphs.write(folder, kind, n)
