@@ -67,3 +67,16 @@ func.func @empty(%x: tensor<4x2xf32>, %none: tensor<0x2xf32>, %at: tensor<i32>) 
   %2 = stablehlo.dynamic_update_slice %x, %none, %at, %at : (tensor<4x2xf32>, tensor<0x2xf32>, tensor<i32>, tensor<i32>) -> tensor<4x2xf32>
   return %0, %1, %2 : tensor<0x2xf32>, tensor<0x2xf32>, tensor<4x2xf32>
 }
+
+// -----
+
+// Sigmoids of f16 are computed in f32: the exponential may overflow in f16.
+// CHECK-LABEL: func @sigmoid
+//       CHECK: arith.extf
+//       CHECK: math.exp %{{.*}} : tensor<4xf32>
+//       CHECK: arith.divf %{{.*}} : tensor<4xf32>
+//       CHECK: arith.truncf
+func.func @sigmoid(%x: tensor<4xf16>) -> tensor<4xf16> {
+  %0 = stablehlo.logistic %x : tensor<4xf16>
+  return %0 : tensor<4xf16>
+}

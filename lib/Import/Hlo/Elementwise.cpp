@@ -330,6 +330,13 @@ Value Converter::convertElementwise(StringRef name, ValueRange operands,
     return arith::SubIOp::create(builder, number(0), x);
   }
   if (name == "logistic" || name == "sigmoid") {
+    // exp(12) is infinite in f16, but the result is not 0.
+    if (isFloat && cast<FloatType>(element).getWidth() < 32) {
+      RankedTensorType wide = type.clone(builder.getF32Type());
+      Value result =
+          convertElementwise(name, apply<arith::ExtFOp>(wide, x), wide);
+      return apply<arith::TruncFOp>(type, result);
+    }
     Value exp = apply<math::ExpOp>(type, apply<arith::NegFOp>(type, x));
     return arith::DivFOp::create(
         builder, number(1), arith::AddFOp::create(builder, number(1), exp));
