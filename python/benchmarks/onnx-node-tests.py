@@ -60,7 +60,7 @@ def bake(model, inputs):
     return baked
 
 
-CODES = (onnx.TensorProto.UINT8, onnx.TensorProto.INT16, onnx.TensorProto.UINT16,
+CODES = (onnx.TensorProto.INT16, onnx.TensorProto.UINT16,
          onnx.TensorProto.INT4, onnx.TensorProto.UINT4)
 
 
@@ -101,6 +101,9 @@ def agrees(got, expected):
 def run(case, compiler, folder):
     """Returns `ok`, or a message that begins with `refused` or `wrong`."""
     path, library = folder / "model.onnx", folder / f"lib{case.name}.so"
+    if any(isinstance(value, (list, dict)) or value is None
+           for part in case.data_sets[0] for value in part):
+        return "refused: a sequence or an optional value"
     inputs, expected = ([to_array(value) for value in part] for part in case.data_sets[0])
 
     def build(model):
