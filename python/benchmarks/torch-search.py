@@ -169,7 +169,10 @@ class Search:
         except Refused:
             raise
         except Exception as error:
-            raise Wrong(f"{type(error).__name__}: {str(error)[:400]}") from None
+            text = f"{type(error).__name__}: {str(error)[:400]}"
+            # PyTorch cannot decompose some programs that it exports.
+            raise (Refused if text.startswith("PendingUnbackedSymbol") else Wrong)(
+                text) from None
         if message is not None:
             if re.search("internal error|LLVM|failed to legalize|unrealized", message) or (
                     "operand #" in message and "torch-mlir" not in message):
