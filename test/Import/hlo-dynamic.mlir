@@ -167,3 +167,17 @@ func.func @same(%x: tensor<?xi32>) -> (tensor<?xi1>, tensor<?xi32>) {
   %1 = stablehlo.xor %x, %x : tensor<?xi32>
   return %0, %1 : tensor<?xi1>, tensor<?xi32>
 }
+
+// -----
+
+// The sizes of tensors of unsigned integers are known.
+// CHECK-LABEL: func @rows_of_bytes
+//       CHECK: tensor.expand_shape %{{.*}} {{\[\[}}0, 1]]
+func.func @rows_of_bytes(%x: tensor<?xui8>) -> tensor<?x1xui8> {
+  %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xui8>) -> tensor<i32>
+  %n1 = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>
+  %one = stablehlo.constant dense<1> : tensor<1xi32>
+  %shape = stablehlo.concatenate %n1, %one, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+  %0 = stablehlo.dynamic_reshape %x, %shape : (tensor<?xui8>, tensor<2xi32>) -> tensor<?x1xui8>
+  return %0 : tensor<?x1xui8>
+}

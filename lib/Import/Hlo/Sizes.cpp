@@ -378,8 +378,9 @@ static std::optional<Shape> evaluate(Operation *op, StringRef name,
 
 std::optional<Shape> hlo::evaluateElements(Operation *op, StringRef name,
                                            FunctionSizes &sizes) {
-  if (op->getNumResults() != 1 || op->hasAttr(kUnsigned) ||
-      op->getNumRegions() != 0)
+  // The size of a tensor of unsigned integers is signed.
+  if (op->getNumResults() != 1 || op->getNumRegions() != 0 ||
+      (op->hasAttr(kUnsigned) && name != "get_dimension_size"))
     return std::nullopt;
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   auto integer =
