@@ -80,7 +80,8 @@ WARP_RATE = 2 * 32 * KEY_BYTES / TRIP_TIME
 START_TIME, MERGE_TIME = 4, 2
 # Keys of a piece and of a group of pieces. A thread loads those of a group at once: first
 # the log-sum-exps and outputs of the first group, then the log-sum-exps of four others at
-# a time, then the log-sum-exps and outputs of two at a time.
+# a time, then the log-sum-exps and outputs of two at a time. Outputs of pieces that
+# several warps have computed are a trip after the log-sum-exps, which have their places.
 PIECE_KEYS, GROUP_KEYS = 256, 2048
 GROUPS_OF_SUMS, GROUPS_OF_OUTPUTS = 4, 2
 # Keys of the table of merges.
@@ -116,7 +117,7 @@ def make_attention():
 def count_merge_trips(keys):
     """Returns the trips of a thread that merges a row: lengths come first."""
     others = -(-keys // GROUP_KEYS) - 1
-    return 2 + -(-others // GROUPS_OF_SUMS) + -(-others // GROUPS_OF_OUTPUTS)
+    return 3 + -(-others // GROUPS_OF_SUMS) + 2 * -(-others // GROUPS_OF_OUTPUTS)
 
 
 def get_merge_time(trips):

@@ -136,14 +136,22 @@ func.func @dynamic_heads(%q: memref<?x?x?x64xf16>, %k: memref<?x?x?x64xf16>, %v:
 // -----
 
 // Sequences of up to 4 queries, of which 4 heads fill a tile of rows, divide the keys into
-// pieces; memory for their results has at most 4 rows of each sequence. The kernel of the
-// other sequences leaves these out.
+// pieces; memory for their results has at most 4 rows of each sequence, a result for each
+// eighth piece, and a limited number of rows of other pieces. The kernel of the other
+// sequences leaves these out.
 // CHECK-LABEL: func.func @ragged(
 // CHECK-DAG: %[[STARTS:.*]] = memref.dim %arg3, %c0
 // CHECK-DAG: %[[LIMIT:.*]] = arith.muli %[[STARTS]], %c4
 // CHECK-DAG: %[[ROWS:.*]] = arith.minui %{{.*}}, %[[LIMIT]]
-// CHECK: memref.alloc(%{{.*}}, %[[ROWS]]) : memref<?x?x8x64xf32>
-// CHECK: memref.alloc(%{{.*}}, %[[ROWS]]) : memref<?x?x8xf32>
+// CHECK-DAG: %[[ALL:.*]] = arith.muli %[[ROWS]], %c8
+// CHECK-DAG: %[[OTHERS:.*]] = arith.minui %{{.*}}, %c172032
+// CHECK-DAG: %[[DIVISOR:.*]] = arith.maxui %[[ALL]], %c1
+// CHECK-DAG: %[[GROUPS:.*]] = arith.ceildivui %[[PIECES:.*]], %c8
+// CHECK-DAG: %[[SLICES:.*]] = arith.ceildivui %[[OTHERS]], %[[DIVISOR]]
+// CHECK-DAG: %[[RESULTS:.*]] = arith.addi %[[GROUPS]], %[[SLICES]]
+// CHECK-DAG: %[[PAIRS:.*]] = arith.muli %[[PIECES]], %c2
+// CHECK: memref.alloc(%[[RESULTS]], %[[ROWS]]) : memref<?x?x8x64xf32>
+// CHECK: memref.alloc(%[[PAIRS]], %[[ROWS]]) : memref<?x?x8xf32>
 // CHECK: scf.if
 // CHECK: scf.forall {{.*}} in (%[[STARTS]], 2)
 // CHECK: } else {

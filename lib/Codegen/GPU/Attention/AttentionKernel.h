@@ -154,12 +154,16 @@ protected:
   struct RowSums {
     Value maximum, sum, reciprocal;
   };
+  SmallVector<RowSums> emitRowSums(const State &state);
   void storeResults(const State &state);
   Value emitResult(const AttentionNestParts::Output &output, Value accumulator,
                    const RowSums &sums);
   /// Returns the number of the tile's queries in a head; nullopt if there is
   /// always one.
   std::optional<Value> getNumQueries(const AttentionNestParts::Output &output);
+  Value emitExists(const AttentionNestParts::Output &output, const Row &row);
+  SmallVector<Value> emitIndices(const AttentionNestParts::Output &output,
+                                 const Row &row);
   void ifStored(const AttentionNestParts::Output &output, const Row &row,
                 function_ref<void(ArrayRef<Value>)> body);
   void forEachPair(const AttentionNestParts::Output &output, const State &state,

@@ -64,14 +64,11 @@ AttentionKernel::getNumQueries(const AttentionNestParts::Output &output) {
   return std::nullopt;
 }
 
-/// Emits code for a row that stands for an existing query, with the indices of
-/// the row's first element in the destination.
-void AttentionKernel::ifStored(const AttentionNestParts::Output &output,
-                               const Row &row,
-                               function_ref<void(ArrayRef<Value>)> body) {
+/// Emits an i1: whether a row stands for an existing query; null if all do.
+Value AttentionKernel::emitExists(const AttentionNestParts::Output &output,
+                                  const Row &row) {
   // The tensor that is inserted has the existing heads and queries.
   linalg::GenericOp compute = output.compute;
-  tensor::ParallelInsertSliceOp insert = output.insert;
   AffineMap order = getOrder(compute);
   Value indices[] = {row.head, row.query};
   Value exists = row.exists;
@@ -83,22 +80,37 @@ void AttentionKernel::ifStored(const AttentionNestParts::Output &output,
                  b.compare(arith::CmpIPredicate::slt, indices[loop],
                            b.toI32(reader.getSize(compute.getResult(0), dim))));
   }
-  b.emitIf(exists, [&] {
-    llvm::SmallBitVector dropped = insert.getDroppedDims();
-    SmallVector<Value> at;
-    int64_t dim = 0;
-    for (auto [axis, offset] : llvm::enumerate(insert.getMixedOffsets())) {
-      Value index = reader.get(offset);
-      if (!dropped[axis]) {
-        int64_t loop =
-            cast<AffineDimExpr>(order.getResult(dim++)).getPosition();
-        if (loop < 2)
-          index = b.add(index, b.toIndex(indices[loop]));
-      }
-      at.push_back(index);
+  return exists;
+}
+
+/// Emits the indices of a row's first element in the destination.
+SmallVector<Value>
+AttentionKernel::emitIndices(const AttentionNestParts::Output &output,
+                             const Row &row) {
+  tensor::ParallelInsertSliceOp insert = output.insert;
+  AffineMap order = getOrder(output.compute);
+  Value indices[] = {row.head, row.query};
+  llvm::SmallBitVector dropped = insert.getDroppedDims();
+  SmallVector<Value> at;
+  int64_t dim = 0;
+  for (auto [axis, offset] : llvm::enumerate(insert.getMixedOffsets())) {
+    Value index = reader.get(offset);
+    if (!dropped[axis]) {
+      int64_t loop = cast<AffineDimExpr>(order.getResult(dim++)).getPosition();
+      if (loop < 2)
+        index = b.add(index, b.toIndex(indices[loop]));
     }
-    body(at);
-  });
+    at.push_back(index);
+  }
+  return at;
+}
+
+/// Emits code for a row that stands for an existing query, with the indices of
+/// the row's first element in the destination.
+void AttentionKernel::ifStored(const AttentionNestParts::Output &output,
+                               const Row &row,
+                               function_ref<void(ArrayRef<Value>)> body) {
+  b.emitIf(emitExists(output, row), [&] { body(emitIndices(output, row)); });
 }
 
 /// Emits, for each pair of the thread's channels in a row that the result has,
@@ -185,7 +197,8 @@ void AttentionKernel::storeSums(const AttentionNestParts::Output &output,
   });
 }
 
-void AttentionKernel::storeResults(const State &state) {
+SmallVector<AttentionKernel::RowSums>
+AttentionKernel::emitRowSums(const State &state) {
   SmallVector<RowSums> sums;
   for (int64_t row = 0; row < getNumRows(); ++row) {
     Value total = state.sums[row];
@@ -203,6 +216,11 @@ void AttentionKernel::storeResults(const State &state) {
     sums.push_back(
         {maximum, total, arith::DivFOp::create(b, b.real(sum, 1.0), total)});
   }
+  return sums;
+}
+
+void AttentionKernel::storeResults(const State &state) {
+  SmallVector<RowSums> sums = emitRowSums(state);
   for (const AttentionNestParts::Output &output : nest.outputs) {
     linalg::GenericOp compute = output.compute;
     bool hasChannels = compute.getNumLoops() == 3;

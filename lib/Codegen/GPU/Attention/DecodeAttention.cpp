@@ -10,12 +10,17 @@
 
 #include "GPU/Launch/DeviceFacts.h"
 #include "GpuAttention.h"
+#include "MergePieces.h"
+#include "ThreadSoftmax.h"
 #include "WarpgroupBuilder.h"
 
 #include "posenc/IR/CreateIndex.h"
 #include "posenc/Transforms/AttentionNest.h"
 
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -146,6 +151,8 @@ Value DecodeAttention::addLanesBefore(Value value) {
 /// one list, of which each warp of the grid takes as many one after the other.
 /// The lanes look at 32 tasks together. There are fewer than 2^31 pieces.
 void DecodeAttention::emitGrid() {
+  if (hasPieces())
+    findDestinations();
   startWarp();
   numCopiers = GpuAttentionTiles::kWarp;
   constexpr int64_t kTasks = GpuAttentionTiles::kWarp;
@@ -169,6 +176,7 @@ void DecodeAttention::emitGrid() {
   Value rest = b.sub(total, b.mul(share, workers));
   Value begin =
       b.add(b.mul(worker, share), arith::MinUIOp::create(b, worker, rest));
+  firstOfWarp = begin;
   Value isLonger = b.compare(ult, worker, rest);
   Value end = b.add(
       begin, b.add(share, arith::ExtUIOp::create(b, b.getI32Type(), isLonger)));
@@ -227,6 +235,8 @@ Value DecodeAttention::emitPieces(const Task &task, Value number, Value end) {
   Value length =
       arith::MinUIOp::create(b, b.sub(end, number), b.sub(task.count, index));
   length = b.select(isAlone, b.i32(1), length);
+  originOfRun = b.sub(b.sub(number, index), firstOfWarp);
+  secondOfRun = task.second;
   emitRun(task.number, head, piece, length);
   return length;
 }
@@ -278,7 +288,10 @@ void DecodeAttention::emitRun(Value task, Value head, Value piece,
                                 startTiles();
                               State state = emitTiles(createState());
                               findThread();
-                              storeResults(state);
+                              if (hasPieces())
+                                storePiece(state, number);
+                              else
+                                storeResults(state);
                               // The next piece overwrites tiles.
                               if (hasBounds())
                                 syncTiles();
@@ -304,7 +317,151 @@ void DecodeAttention::startWarp() {
   progress = {b.mul(warp, tiles.stages)};
 }
 
-/// A block for each piece, up to as many as the GPU holds at once.
+/// A block for each piece, up to as many as the GPU holds at once, and as there
+/// is memory for.
 Value DecodeAttention::getNumBlocks() {
-  return limitBlocks(host, nest.loops, numTiles, getBlocksPerMultiprocessor());
+  Value blocks =
+      limitBlocks(host, nest.loops, numTiles, getBlocksPerMultiprocessor());
+  if (!hasPieces())
+    return blocks;
+  Location loc = b.getLoc();
+  return host.createOrFold<arith::MinUIOp>(
+      loc, blocks, createIndex(host, loc, kMaxPieceWarps / tiles.warps));
+}
+
+//===----------------------------------------------------------------------===//
+// Results of pieces
+//===----------------------------------------------------------------------===//
+
+/// Finds the destinations of pieces, and passes their size.
+void DecodeAttention::findDestinations() {
+  for (const AttentionNestParts::Output &output : nest.outputs) {
+    linalg::GenericOp compute = output.compute;
+    (compute.getNumLoops() == 3 ? outputs : logSums) = output;
+  }
+  scf::ForallOp loops = nest.loops;
+  auto argument = cast<BlockArgument>(logSums.getDestination());
+  auto tensor = loops.getTiedOpOperand(argument)
+                    ->get()
+                    .getDefiningOp<bufferization::ToTensorOp>();
+  Location loc = loops.getLoc();
+  // A piece has a pair of numbers for each row.
+  auto type = cast<MemRefType>(tensor.getBuffer().getType());
+  Value size = createIndex(host, loc, 1);
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    size = host.createOrFold<arith::MulIOp>(
+        loc, size,
+        host.createOrFold<memref::DimOp>(loc, tensor.getBuffer(), dim));
+  numPieceRows = kernel.addIndex(
+      host,
+      host.createOrFold<arith::DivUIOp>(loc, size, createIndex(host, loc, 2)));
+}
+
+/// Adds the results of a piece, whose number is an index, to the state of its
+/// group, or, if another warp has the first piece of that, stores them by
+/// themselves.
+void DecodeAttention::storePiece(const State &state, Value number) {
+  SmallVector<RowSums> sums = emitRowSums(state);
+  ThreadSoftmax softmax(b, sum, /*unit=*/1);
+  auto eq = arith::CmpIPredicate::eq, ne = arith::CmpIPredicate::ne;
+  Value none = b.i32(0);
+  Value piece = b.toI32(number), inGroup = b.rem(piece, kPiecesPerGroup);
+  Value beginOfGroup = b.sub(piece, inGroup);
+  // The number among the head's pieces with work of this one, and of the first
+  // one of its group.
+  auto getIndex = [&](Value isFirst, Value inHead) {
+    return b.select(isFirst, none, b.add(b.sub(inHead, secondOfRun), 1));
+  };
+  Value index = getIndex(b.compare(eq, piece, none), piece);
+  Value first = getIndex(b.compare(eq, beginOfGroup, none),
+                         arith::MaxUIOp::create(b, beginOfGroup, secondOfRun));
+  Value isOwn =
+      b.compare(arith::CmpIPredicate::sge, b.add(originOfRun, first), none);
+  Value isFolded = b.both(isOwn, b.compare(ne, index, first));
+  Value hasEntry = b.both(isOwn, b.compare(ne, inGroup, none));
+  // The rows of pieces by themselves: as many as there are, or those of the
+  // first pieces of each warp.
+  Value areAll =
+      b.compare(arith::CmpIPredicate::ule, numPieceRows,
+                createIndex(b, b.getLoc(), getMaxPieceRows(numRows)));
+  Value blocks = b.toI32(gpu::GridDimOp::create(b, gpu::Dimension::x));
+  Value block = b.toI32(gpu::BlockIdOp::create(b, gpu::Dimension::x));
+  Value worker = b.add(block, b.mul(blocks, warp));
+  Value ownRows = b.mul(
+      b.add(b.mul(worker, kPiecesPerGroup - 1), b.add(originOfRun, index)),
+      numRows);
+  const GpuKernel::Tensor &to = reader.getTensor(outputs.getDestination()),
+                          &entries = reader.getTensor(logSums.getDestination());
+  Value groups =
+      b.div(b.add(gridSizes[kPiece], kPiecesPerGroup - 1), kPiecesPerGroup);
+  Value firstRow = b.mul(groups, to.strides[0]);
+  Value group = b.toIndex(b.div(piece, kPiecesPerGroup));
+  Value isFirstLane = b.compare(eq, laneColumn, none);
+  auto type = VectorType::get({2}, sum);
+  llvm::MaybeAlign alignment(2 * sum.getWidth() / 8);
+  auto load = [&](Value memref, Value offset) -> Value {
+    return vector::LoadOp::create(b, type, memref, ValueRange(offset),
+                                  /*nontemporal=*/false, alignment);
+  };
+  auto store = [&](ArrayRef<Value> values, Value memref, Value offset) {
+    Value pair = vector::FromElementsOp::create(b, type, values);
+    vector::StoreOp::create(b, pair, memref, ValueRange(offset),
+                            /*nontemporal=*/false, alignment);
+  };
+  // Lanes read what another one has stored of the piece before.
+  syncTiles();
+  for (int64_t i = 0; i < getNumRows(); ++i) {
+    const Row &row = rows[i];
+    Value exists = emitExists(logSums, row);
+    SmallVector<Value> at = emitIndices(logSums, row),
+                       inOutputs = emitIndices(outputs, row);
+    Value entry = getOffset(b, b.getLoc(), at, entries.strides);
+    at.front() = b.toIndex(beginOfGroup);
+    Value entryOfGroup = getOffset(b, b.getLoc(), at, entries.strides);
+    inOutputs.front() = group;
+    Value ownRow = b.select(areAll, b.toI32(entry), b.add(ownRows, row.number));
+    Value target =
+        b.select(isOwn, getOffset(b, b.getLoc(), inOutputs, to.strides),
+                 b.add(firstRow, b.mul(b.toIndex(ownRow), sizes.valueDim)));
+    SmallVector<Value> channels, results;
+    forEachPair(outputs, state, sums[i], i, [&](Value channel, Value pair) {
+      channels.push_back(b.add(target, b.toIndex(channel)));
+      for (int64_t j : {0, 1})
+        results.push_back(vector::ExtractOp::create(b, pair, j));
+    });
+    SmallVector<Value> empty{softmax.number(softmax.start), softmax.number(0)};
+    empty.append(results.size(), softmax.number(0));
+    SmallVector<Value> before = b.emitIf(
+        b.both(exists, isFolded), ValueRange(empty).getTypes(),
+        [&] {
+          SmallVector<Value> vectors{
+              load(entries.memref, b.mul(entryOfGroup, 2))};
+          for (Value offset : channels)
+            vectors.push_back(load(to.memref, offset));
+          SmallVector<Value> numbers;
+          for (Value vector : vectors)
+            for (int64_t j : {0, 1})
+              numbers.push_back(vector::ExtractOp::create(b, vector, j));
+          return numbers;
+        },
+        [&] { return empty; });
+    Value logSum = emitResult(logSums, {}, sums[i]);
+    SmallVector<Value> after =
+        addPiece(softmax, logSum, results, /*exists=*/nullptr, before);
+    // All lanes of the row have its maximum and sum.
+    syncTiles();
+    b.emitIf(exists, [&] {
+      for (auto [j, offset] : llvm::enumerate(channels))
+        store(ArrayRef(after).slice(2 + 2 * j, 2), to.memref, offset);
+      b.emitIf(isFirstLane, [&] {
+        Value rowNumber = arith::SIToFPOp::create(b, sum, ownRow);
+        store({b.select(isOwn, after[0], logSum),
+               b.select(isOwn, after[1], rowNumber)},
+              entries.memref, b.mul(b.select(isOwn, entryOfGroup, entry), 2));
+        b.emitIf(hasEntry, [&] {
+          store({empty[0], empty[1]}, entries.memref, b.mul(entry, 2));
+        });
+      });
+    });
+  }
 }

@@ -93,12 +93,21 @@ private:
   Value addLanesBefore(Value value);
   Value emitPieces(const Task &task, Value number, Value end);
   void findThread();
+  void findDestinations();
+  void storePiece(const State &state, Value number);
   void emitRun(Value task, Value head, Value piece, Value length);
 
   /// The scalars of the last piece of a run.
   IRMapping scalarsOfRun;
   /// The number of tasks, an i32.
   Value numTasks;
+  /// The number of the warp's first piece in the list of all, and, in a run, of
+  /// piece 0 of its head relative to that and the piece after piece 0; i32.
+  Value firstOfWarp, originOfRun, secondOfRun;
+  /// The outputs and the log-sum-exps of pieces.
+  AttentionNestParts::Output outputs, logSums;
+  /// The rows of all pieces, an index.
+  Value numPieceRows;
 };
 
 } // namespace mlir::posenc

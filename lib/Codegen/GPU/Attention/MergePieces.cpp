@@ -19,6 +19,7 @@
 #include "posenc/Transforms/AttentionIndices.h"
 #include "posenc/Transforms/AttentionNest.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -59,16 +60,13 @@ private:
   void takeRow(Value batch, Value query);
   Value getOffsetInPieces(const GpuKernel::Tensor &tensor, Value piece,
                           ArrayRef<Value> indices);
-  Value loadLogSum(Value piece, ArrayRef<Value> row);
-  SmallVector<Value> loadOutputs(Value piece, ArrayRef<Value> indices);
   /// The log-sum-exp and the outputs of some keys.
   struct Part {
     Value logSum;
     SmallVector<Value> outputs;
   };
   Part loadPiece(Value piece, ArrayRef<Value> indices, bool hasOutputs);
-  SmallVector<Value> addPart(const Part &part, Value exists,
-                             ArrayRef<Value> before);
+  SmallVector<Value> loadChannels(Value offset);
   Part emitGroup(Value group, ArrayRef<Value> indices, bool hasOutputs);
   SmallVector<Value> addGroup(const Part &part, Value maximum,
                               ArrayRef<Value> before);
@@ -88,6 +86,10 @@ private:
   /// The first piece with keys of the row after piece 0, and the end of those
   /// with keys, at least that.
   Value secondPiece, endOfPieces;
+  /// The channels of a row of pieces that no group's state has, the offset of
+  /// the first of these rows, and the number of the last one, an i32.
+  int64_t numChannels = 0;
+  Value firstPieceRow, lastPieceRow;
   /// Loops of the host over sequences and queries, whose scalars are cloned
   /// into the kernel: the sequence, and the pieces with keys of a query.
   scf::ForallOp loops;
@@ -133,17 +135,10 @@ Value PieceMerge::getOffsetInPieces(const GpuKernel::Tensor &tensor,
   return getOffset(b, b.getLoc(), at, tensor.strides);
 }
 
-Value PieceMerge::loadLogSum(Value piece, ArrayRef<Value> row) {
-  return memref::LoadOp::create(b, logSums.memref,
-                                getOffsetInPieces(logSums, piece, row));
-}
-
-/// Returns the outputs of a piece from the channel at `indices` on.
-SmallVector<Value> PieceMerge::loadOutputs(Value piece,
-                                           ArrayRef<Value> indices) {
+/// Returns the numbers of the thread's channels from an offset on.
+SmallVector<Value> PieceMerge::loadChannels(Value offset) {
   Value vector = vector::LoadOp::create(
-      b, VectorType::get({kChannels}, sum), outputs.memref,
-      ValueRange(getOffsetInPieces(outputs, piece, indices)),
+      b, VectorType::get({kChannels}, sum), outputs.memref, ValueRange(offset),
       /*nontemporal=*/false, llvm::MaybeAlign(kChannels * sum.getWidth() / 8));
   SmallVector<Value> values;
   for (int64_t i = 0; i < kChannels; ++i)
@@ -158,64 +153,80 @@ void PieceMerge::store(Value value, const GpuKernel::Tensor &tensor,
                           getOffset(b, b.getLoc(), indices, tensor.strides));
 }
 
-PieceMerge::Part PieceMerge::loadPiece(Value piece, ArrayRef<Value> indices,
-                                       bool hasOutputs) {
-  Part part{loadLogSum(piece, indices.drop_back()), {}};
-  if (hasOutputs)
-    part.outputs = loadOutputs(piece, indices);
-  return part;
+/// Emits an i1: whether a piece with this log-sum-exp has seen a key.
+static Value hasKeys(ThreadSoftmax &softmax, Value logSum) {
+  return softmax.compare(arith::CmpFPredicate::UNE, logSum,
+                         softmax.number(softmax.start));
 }
 
-/// Adds a piece, if it exists, to a state: a running max, a running sum and
-/// accumulators, of which there may be none. A piece is a state with its
-/// log-sum-exp as running max, 1 as running sum, and its outputs as
-/// accumulators.
-SmallVector<Value> PieceMerge::addPart(const Part &part, Value exists,
-                                       ArrayRef<Value> before) {
-  Value hasKeys = arith::CmpFOp::create(
-      b, arith::CmpFPredicate::UNE, part.logSum, softmax.number(softmax.start));
-  Value isAdded = b.both(exists, hasKeys);
-  Value max = softmax.max(before[0], part.logSum);
+SmallVector<Value> mlir::posenc::addPiece(ThreadSoftmax &softmax, Value logSum,
+                                          ValueRange outputs, Value exists,
+                                          ArrayRef<Value> before) {
+  ThreadBuilder &b = softmax.getThread();
+  Value isAdded = b.both(exists, hasKeys(softmax, logSum));
+  Value max = softmax.max(before[0], logSum);
   Value factor = emitExp(softmax, before[0], max),
-        weight = emitExp(softmax, part.logSum, max);
+        weight = emitExp(softmax, logSum, max);
   SmallVector<Value> after{max, b.fma(before[1], factor, weight)};
-  for (auto [x, accumulator] :
-       llvm::zip_equal(part.outputs, before.drop_front(2)))
+  for (auto [x, accumulator] : llvm::zip_equal(outputs, before.drop_front(2)))
     after.push_back(b.fma(weight, x, b.mulf(accumulator, factor)));
   for (auto [value, kept] : llvm::zip_equal(after, before))
     value = b.select(isAdded, value, kept);
   return after;
 }
 
+/// Returns a piece that is a group.
+PieceMerge::Part PieceMerge::loadPiece(Value piece, ArrayRef<Value> indices,
+                                       bool hasOutputs) {
+  Part part{memref::LoadOp::create(
+                b, logSums.memref,
+                getOffsetInPieces(logSums, piece, indices.drop_back())),
+            {}};
+  if (hasOutputs)
+    part.outputs = loadChannels(getOffsetInPieces(outputs, piece, indices));
+  return part;
+}
+
 /// Emits the log-sum-exp and, with `hasOutputs`, the outputs of a group of
-/// pieces, which are added in their order. All loads precede the first sum.
+/// pieces, which are added in their order. All loads precede the first sum; the
+/// outputs of pieces that other warps than that of the group have computed wait
+/// for their numbers.
 PieceMerge::Part PieceMerge::emitGroup(Value group, ArrayRef<Value> indices,
                                        bool hasOutputs) {
-  int64_t pieces = kKeysPerGroup / keysPerPiece;
-  if (pieces == 1)
+  if (!pieces.numGroups)
     return loadPiece(group, indices, hasOutputs);
-  Value zero = createIndex(b, b.getLoc(), 0),
-        one = createIndex(b, b.getLoc(), 1);
-  // The first group begins with piece 0, which is followed by those with keys.
-  Value isFirst = b.compare(arith::CmpIPredicate::eq, group, zero);
-  Value firstOfGroup = b.mul(group, pieces);
-  Value begin = arith::MaxUIOp::create(b, firstOfGroup, secondPiece);
-  begin = b.select(isFirst, b.sub(secondPiece, one), begin);
-  Value end =
-      arith::MinUIOp::create(b, b.add(firstOfGroup, pieces), endOfPieces);
-  end = b.select(isFirst, arith::MaxUIOp::create(b, end, secondPiece), end);
-  SoftmaxState empty = emitEmptyState(softmax);
-  SmallVector<Value> state{empty.max, empty.sum};
+  Value first = b.mul(group, kPiecesPerGroup);
+  auto loadPair = [&](Value piece) -> std::pair<Value, Value> {
+    Value offset = getOffsetInPieces(logSums, piece, indices.drop_back());
+    Value pair = vector::LoadOp::create(
+        b, VectorType::get({2}, sum), logSums.memref,
+        ValueRange(b.mul(offset, 2)), /*nontemporal=*/false,
+        llvm::MaybeAlign(2 * sum.getWidth() / 8));
+    return {vector::ExtractOp::create(b, pair, 0),
+            vector::ExtractOp::create(b, pair, 1)};
+  };
+  auto [max, total] = loadPair(first);
+  SmallVector<Value> state{max, total};
+  Value offsetOfGroup = getOffsetInPieces(outputs, group, indices);
   if (hasOutputs)
-    state.append(kChannels, softmax.number(0));
-  for (int64_t i = 0; i < pieces; ++i) {
-    Value number = b.add(begin, i);
-    Value exists = b.compare(arith::CmpIPredicate::ult, number, end);
-    // Piece 0, which has results, replaces those that have none.
-    Value hasKeys = b.both(
-        exists, b.compare(arith::CmpIPredicate::uge, number, secondPiece));
-    Part part = loadPiece(b.select(hasKeys, number, zero), indices, hasOutputs);
-    state = addPart(part, exists, state);
+    llvm::append_range(state, loadChannels(offsetOfGroup));
+  for (int64_t i = 1; i < kPiecesPerGroup; ++i) {
+    Value piece = b.add(first, i);
+    Value exists =
+        b.both(b.compare(arith::CmpIPredicate::uge, piece, secondPiece),
+               b.compare(arith::CmpIPredicate::ult, piece, endOfPieces));
+    auto [own, number] = loadPair(b.select(exists, piece, first));
+    SmallVector<Value> channels;
+    if (hasOutputs) {
+      // Pieces that the state has, or that do not exist, have no row.
+      Value hasRow = b.both(exists, hasKeys(softmax, own));
+      Value row = arith::MinUIOp::create(
+          b, arith::FPToSIOp::create(b, b.getI32Type(), number), lastPieceRow);
+      Value offset = b.add(b.mul(b.toIndex(row), numChannels), indices.back());
+      channels = loadChannels(
+          b.select(hasRow, b.add(firstPieceRow, offset), offsetOfGroup));
+    }
+    state = addPiece(softmax, own, channels, exists, state);
   }
   Part part{emitLogSum(softmax, {state[0], state[1]}), {}};
   for (Value accumulator : ArrayRef(state).drop_front(2))
@@ -243,16 +254,17 @@ SmallVector<Value> PieceMerge::addGroup(const Part &part, Value maximum,
 /// those of several groups.
 void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
   ArrayRef<Value> row = indices.drop_back();
-  int64_t pieces = kKeysPerGroup / keysPerPiece;
+  int64_t piecesPerGroup = kKeysPerGroup / keysPerPiece;
   Value infinity = softmax.number(softmax.start);
   Value first = createIndex(b, b.getLoc(), 0),
         one = createIndex(b, b.getLoc(), 1);
   secondPiece = reader.get(range.begin);
   endOfPieces = reader.get(range.end);
   // The first group is followed by the ones with keys.
-  Value second = arith::MaxUIOp::create(b, b.div(secondPiece, pieces), one);
+  Value second =
+      arith::MaxUIOp::create(b, b.div(secondPiece, piecesPerGroup), one);
   Value end = arith::MaxUIOp::create(
-      b, b.div(b.add(endOfPieces, pieces - 1), pieces), second);
+      b, b.div(b.add(endOfPieces, piecesPerGroup - 1), piecesPerGroup), second);
   Part firstPart;
   {
     LoadGroup loads(b, kMaxLoadRegisters);
@@ -353,6 +365,17 @@ void PieceMerge::emit() {
   reader.captureOperands(loops);
   outputs = kernel.addTensor(host, pieces.output);
   logSums = kernel.addTensor(host, pieces.logSums);
+  if (pieces.numGroups) {
+    auto type = cast<MemRefType>(pieces.output.getType());
+    numChannels = type.getShape().back();
+    Value groups = kernel.addIndex(host, pieces.numGroups);
+    Value all = kernel.addIndex(
+        host, host.createOrFold<memref::DimOp>(loc, pieces.output, 0));
+    firstPieceRow = b.mul(groups, outputs.strides[0]);
+    Value rows =
+        b.div(b.mul(b.sub(all, groups), outputs.strides[0]), numChannels);
+    lastPieceRow = b.add(b.toI32(rows), -1);
+  }
   output = kernel.addTensor(host, results.output);
   if (results.logSums)
     logSum = kernel.addTensor(host, results.logSums);
@@ -397,5 +420,8 @@ void mlir::posenc::mergePieces(OpBuilder &host, AttentionOp op,
                                const AttentionResults &results,
                                int64_t maxQueries) {
   GpuKernel kernel(op, "_merge_pieces", kHelperThreads);
+  // Without it, ptxas may spill so that more blocks fit in the registers.
+  kernel.getFunction()->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                                host.getI32IntegerAttr(1));
   PieceMerge(host, kernel, op, pieces, results, maxQueries).emit();
 }

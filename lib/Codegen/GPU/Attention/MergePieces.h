@@ -12,20 +12,61 @@
 // added in their order, and then the groups, so that the result does not depend
 // on who computed a piece, or when; one that saw no key changes no bit.
 //
+// Pieces of a group are added to its state: a running max, a running sum and
+// accumulators, of which memory has one for each group and row. The warp that
+// computes the first piece of a group adds all that it computes of it. Other
+// warps store their pieces of this group by themselves, up to seven each, and
+// the kernel that merges pieces adds them. So the memory of outputs has a state
+// for each group, and a limited number of rows of pieces, whatever the length
+// of the keys. The memory of log-sum-exps has a pair of numbers for each piece
+// and row: for the number of a group's first piece, the max and the sum of the
+// group; for others, the log-sum-exp, which is minus infinity if the group's
+// state has the piece, and the number of the row of its outputs.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef POSENC_LIB_CODEGEN_GPU_ATTENTION_MERGEPIECES_H
 #define POSENC_LIB_CODEGEN_GPU_ATTENTION_MERGEPIECES_H
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/TargetInfo/GpuTiles.h"
 
 namespace mlir::posenc {
+
+class ThreadSoftmax;
+
+/// Pieces of a group, and the most warps that compute pieces: more than GPUs
+/// hold of these kernels at once.
+inline constexpr int64_t kPiecesPerGroup = kKeysPerGroup / kKeysPerPiece,
+                         kMaxPieceWarps = 1536;
+
+/// Returns the most rows of pieces, if tiles have `rows` rows, that are not
+/// part of a group's state.
+inline int64_t getMaxPieceRows(int64_t rows) {
+  return kMaxPieceWarps * (kPiecesPerGroup - 1) * rows;
+}
+static_assert(kMaxPieceWarps * (kPiecesPerGroup - 1) *
+                      (2 * GpuAttentionTiles::kRowTile) <
+                  1 << 24,
+              "numbers of rows are exact in f32");
 
 /// Memrefs of outputs, and of log-sum-exps without the last dimension.
 struct AttentionResults {
   Value output;
   Value logSums;
+  /// The number of groups, an index; null if results are of pieces that are a
+  /// group each, or of all keys.
+  Value numGroups = nullptr;
 };
+
+/// Emits the state of a row, a running max, a running sum and accumulators, of
+/// which there may be none, after a piece with this log-sum-exp and these
+/// outputs. A piece is a state with its log-sum-exp as running max, 1 as
+/// running sum, and its outputs as accumulators; it changes nothing if it has
+/// seen no key, or unless `exists`, an i1 that may be null.
+SmallVector<Value> addPiece(ThreadSoftmax &softmax, Value logSum,
+                            ValueRange outputs, Value exists,
+                            ArrayRef<Value> before);
 
 /// Emits the kernel and its launch at `host`. `op` is an attention on memrefs;
 /// the pieces of its keys are the first dimension of `pieces`, whose elements

@@ -143,7 +143,10 @@ private:
   }
   void emitFewQueries(AttentionNestOptions options,
                       const AttentionResults &results);
-  void emitPieces(AttentionNestOptions options, const GpuAttentionTiles &tiles);
+  void emitPieces(AttentionNestOptions options, const GpuAttentionTiles &tiles,
+                  int64_t maxQueries);
+  AttentionResults allocatePieces(Value numPieces, int64_t maxRaggedQueries,
+                                  bool hasGroups, int64_t rowsPerTile);
   Value canUseBulkCopies();
 
   IRRewriter &b;
@@ -322,11 +325,65 @@ void AttentionNesting::emitFewQueries(AttentionNestOptions options,
                 ChipAttr::get(b.getContext(), kWarpgroupsChip));
 }
 
+/// Allocates the results of pieces, or of groups of pieces and a limited number
+/// of their rows; see MergePieces.h. `rowsPerTile` is the most rows of a tile
+/// of queries.
+AttentionResults AttentionNesting::allocatePieces(Value numPieces,
+                                                  int64_t maxRaggedQueries,
+                                                  bool hasGroups,
+                                                  int64_t rowsPerTile) {
+  // Log-sum-exps have the layout of the output without its last dimension.
+  auto outputType = cast<MemRefType>(getResults().output.getType());
+  SmallVector<int64_t> shape{ShapedType::kDynamic};
+  SmallVector<Value> sizes{numPieces};
+  Value rows = createIndex(b, loc, 1);
+  for (auto [dim, size] : llvm::enumerate(outputType.getShape())) {
+    bool isRagged = op.hasRaggedQueries() && dim == op.getQueryTokenDim();
+    shape.push_back(isRagged ? ShapedType::kDynamic : size);
+    bool isRow = dim + 1 != outputType.getShape().size();
+    Value all = createIndex(b, loc, size);
+    if (ShapedType::isDynamic(shape.back())) {
+      all = getSize(getResults().output, dim);
+      if (isRagged) {
+        Value most = b.createOrFold<arith::MulIOp>(
+            loc, getSize(op.getCuSeqlens()[0], 0),
+            createIndex(b, loc, maxRaggedQueries));
+        all = b.createOrFold<arith::MinUIOp>(loc, all, most);
+      }
+      sizes.push_back(all);
+    }
+    if (isRow)
+      rows = b.createOrFold<arith::MulIOp>(loc, rows, all);
+  }
+  AttentionResults pieces;
+  SmallVector<Value> outputSizes(sizes);
+  if (hasGroups) {
+    Value rowsOfPieces = b.createOrFold<arith::MinUIOp>(
+        loc, b.createOrFold<arith::MulIOp>(loc, numPieces, rows),
+        createIndex(b, loc, getMaxPieceRows(rowsPerTile)));
+    Value rowsOrOne =
+        b.createOrFold<arith::MaxUIOp>(loc, rows, createIndex(b, loc, 1));
+    pieces.numGroups = b.createOrFold<arith::CeilDivUIOp>(
+        loc, numPieces, createIndex(b, loc, kPiecesPerGroup));
+    outputSizes[0] = b.createOrFold<arith::AddIOp>(
+        loc, pieces.numGroups,
+        b.createOrFold<arith::CeilDivUIOp>(loc, rowsOfPieces, rowsOrOne));
+    sizes[0] =
+        b.createOrFold<arith::MulIOp>(loc, numPieces, createIndex(b, loc, 2));
+  }
+  pieces.output = allocate(shape, op.getSumType(), outputSizes);
+  pieces.logSums =
+      allocate(ArrayRef(shape).drop_back(), op.getSumType(), sizes);
+  return pieces;
+}
+
 /// Emits the loops for few queries: the results of pieces of the keys, which
 /// another kernel merges, unless all keys are one piece. The number of keys is
-/// that of the longest sequence which the operands can have.
+/// that of the longest sequence which the operands can have. A tile has at most
+/// `maxQueries` queries of a head.
 void AttentionNesting::emitPieces(AttentionNestOptions options,
-                                  const GpuAttentionTiles &tiles) {
+                                  const GpuAttentionTiles &tiles,
+                                  int64_t maxQueries) {
   options.rowsPerQueryTile = tiles.getRows();
   options.keysPerTile = tiles.keys;
   options.keysPerPiece = getKeysPerPiece(getAttentionSizes(op));
@@ -339,30 +396,21 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
     emitFewQueries(options, getResults());
     return;
   }
-  AttentionResults results = getResults(), pieces;
+  AttentionResults results = getResults();
   Value allocated = b.createOrFold<arith::SelectOp>(
       loc, isSingle, createIndex(b, loc, 0), count);
-  // Log-sum-exps have the layout of the output without its last dimension.
-  auto outputType = cast<MemRefType>(results.output.getType());
-  SmallVector<int64_t> shape{ShapedType::kDynamic};
-  SmallVector<Value> sizes{allocated};
-  for (auto [dim, size] : llvm::enumerate(outputType.getShape())) {
-    bool isRagged = op.hasRaggedQueries() && dim == op.getQueryTokenDim();
-    shape.push_back(isRagged ? ShapedType::kDynamic : size);
-    if (!ShapedType::isDynamic(shape.back()))
-      continue;
-    Value rows = getSize(results.output, dim);
-    if (isRagged) {
-      Value all = b.createOrFold<arith::MulIOp>(
-          loc, getSize(op.getCuSeqlens()[0], 0),
-          createIndex(b, loc, options.maxQueries));
-      rows = b.createOrFold<arith::MinUIOp>(loc, rows, all);
-    }
-    sizes.push_back(rows);
-  }
-  pieces.output = allocate(shape, op.getSumType(), sizes);
-  pieces.logSums =
-      allocate(ArrayRef(shape).drop_back(), op.getSumType(), sizes);
+  auto getDim = [](Value memref, int64_t dim) {
+    return cast<ShapedType>(memref.getType()).getDimSize(dim);
+  };
+  int64_t group = getDim(op.getQuery(), op.getQueryHeadDim()) /
+                  std::max<int64_t>(getDim(op.getKey(), op.getKeyHeadDim()), 1);
+  int64_t rowsPerTile = tiles.getRows();
+  if (fewTiles)
+    rowsPerTile = std::max(rowsPerTile, fewTiles->rows);
+  AttentionResults pieces = allocatePieces(
+      allocated, options.maxQueries,
+      /*hasGroups=*/options.keysPerPiece == kKeysPerPiece,
+      std::min(rowsPerTile, std::max<int64_t>(group * maxQueries, 1)));
   auto branch = scf::IfOp::create(b, loc, isSingle, /*withElseRegion=*/true);
   b.setInsertionPointToStart(branch.thenBlock());
   emitFewQueries(options, results);
@@ -468,9 +516,11 @@ static std::optional<FewQueries> findFewQueries(AttentionOp op,
     sizes.sharesValues =
         !op.getMask() && areFirstChannels(op.getValue(), op.getKey());
     // Tiles begin at multiples of their size, and so must pieces: otherwise,
-    // windows of other rows would change which keys share a tile.
+    // windows of other rows would change which keys share a tile. Pieces of a
+    // group need the kernel of few queries.
     auto groups = chooseWarpgroupTiles(sizes);
-    if (groups && getKeysPerPiece(sizes) % groups->keys == 0)
+    if (groups && getKeysPerPiece(sizes) == kKeysPerWidePiece &&
+        kKeysPerWidePiece % groups->keys == 0)
       bulk = BulkTiles{groups->getRows(), groups->keys};
   }
   if (bulk && !supportsBulkCopies(op, bulk->keys))
@@ -512,7 +562,7 @@ void AttentionNesting::nest(bool hasWarpgroups) {
     hasBulkCopies = canUseBulkCopies();
   if (few) {
     if (!op.hasRaggedQueries()) {
-      emitPieces(options, few->tiles);
+      emitPieces(options, few->tiles, few->maxQueries);
       op.erase();
       return;
     }
@@ -520,7 +570,7 @@ void AttentionNesting::nest(bool hasWarpgroups) {
     // its bits do not depend on the others.
     OpBuilder::InsertionGuard guard(b);
     options.maxQueries = few->maxQueries;
-    emitPieces(options, few->tiles);
+    emitPieces(options, few->tiles, few->maxQueries);
     options.maxQueries = 0;
     options.minQueries = few->maxQueries + 1;
   }

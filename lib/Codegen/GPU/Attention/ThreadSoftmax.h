@@ -34,6 +34,7 @@ public:
     return thread.exp2(isNatural() ? mul(x, number(llvm::numbers::log2e)) : x);
   }
   Value log(Value x) override { return math::LogOp::create(thread, x); }
+  ThreadBuilder &getThread() { return thread; }
 
 private:
   ThreadBuilder &thread;

@@ -137,6 +137,8 @@ public:
   void setNarrowDivisions(bool value) { hasNarrowDivisions = value; }
   /// Whether rows of the value can be read 16 bytes at a time.
   bool isAligned(Value root) const;
+  /// Returns a captured tensor, or a destination of the loops.
+  const GpuKernel::Tensor &getTensor(Value root) const;
 
 private:
   void captureSize(Operation *op, Value shaped, int64_t dim);
@@ -162,7 +164,6 @@ private:
   SmallVector<Value> toSource(tensor::ExtractSliceOp op, ArrayRef<Value> at);
   Value isInRange(tensor::InsertSliceOp op, ArrayRef<Value> at,
                   SmallVector<Value> &inner);
-  const GpuKernel::Tensor &getTensor(Value root) const;
   Value getOffsetOf(Value root, ArrayRef<Value> at);
 
   OpBuilder &host;
