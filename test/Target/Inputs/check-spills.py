@@ -8,10 +8,12 @@
 # ===----------------------------------------------------------------------===#
 """Assembles the kernels of a module for each architecture that ptxas knows:
 
-    check-spills.py POSENC_COMPILE PTXAS MODULE.mlir ARCH[/SUFFIX]...
+    check-spills.py POSENC_COMPILE PTXAS MODULE.mlir [--kernels=NAME,...]
+                    [KERNEL=BYTES]... ARCH[/SUFFIX]...
 
-With a suffix, only the kernels whose names end with it are assembled. Fails if a
-kernel spills, uses local memory, causes a warning or has other registers than those that
+With a suffix, only the kernels whose names end with it are assembled; with --kernels, only
+those of these functions. A kernel may spill as many bytes as are given for it. Fails if
+another kernel spills, or one spills more, uses local memory, causes a warning or has other registers than those that
 setmaxnreg sets, and if ptxas supports none of the
 architectures. Leaves the machine code in MODULE.ARCH.cubin, and what ptxas printed in
 MODULE.ARCH.log.
@@ -36,13 +38,20 @@ def select_functions(module, suffix):
     return [f"--kernels={chosen}"] if found else []
 
 
-def assemble(compiler, ptxas, module, arch, suffix):
+def find_spills(log, limits_of_kernels):
+    """Returns sentences on kernels that spill more bytes than they may."""
+    return [f"'{name}' spills {numbers['stores']} bytes, more than {limits_of_kernels[name]}"
+            for name, numbers in ptxas_log.parse(log).items()
+            if numbers["stores"] > limits_of_kernels.get(name, numbers["stores"])]
+
+
+def assemble(compiler, ptxas, module, arch, suffix, options):
     """Returns the output of ptxas, or None if it does not support the architecture."""
     ptx = pathlib.Path(f"{pathlib.Path(module).stem}.{arch}.ptx")
     # What ptxas does in posenc-compile would be done twice.
     environment = dict(os.environ, POSENC_PTXAS="off")
     subprocess.run([compiler, module, "-o", ptx, f"--target=cuda:{arch}",
-                    *select_functions(module, suffix)], check=True, env=environment)
+                    *(options or select_functions(module, suffix))], check=True, env=environment)
     head, *kernels = re.split(r"^(?=\.visible \.entry )", ptx.read_text(), flags=re.M)
     kept = [kernel for kernel in kernels
             if kernel.partition("(")[0].endswith(suffix)]
@@ -77,16 +86,22 @@ def find_pool_problems(ptx, log):
 
 
 def main():
-    compiler, ptxas, module, *archs = sys.argv[1:]
+    compiler, ptxas, module, *rest = sys.argv[1:]
+    options = [text for text in rest if text.startswith("--")]
+    may_spill = {name: int(count) for name, _, count in
+                 (text.partition("=") for text in rest if text not in options) if count}
     done = 0
-    for target in archs:
+    for target in rest:
+        if "=" in target:
+            continue
         arch, _, suffix = target.partition("/")
-        log = assemble(compiler, ptxas, module, arch, suffix)
+        log = assemble(compiler, ptxas, module, arch, suffix, options)
         if log is None:
             print(f"ptxas does not know {arch}")
             continue
         ptx = pathlib.Path(f"{pathlib.Path(module).stem}.{arch}.ptx").read_text()
-        problems = ptxas_log.find_problems(log) + find_pool_problems(ptx, log)
+        problems = ptxas_log.find_problems(log, may_spill=may_spill)
+        problems += find_spills(log, may_spill) + find_pool_problems(ptx, log)
         if problems:
             sys.exit(f"{arch}: {problems[0]}\n{log}")
         done += len(ptxas_log.parse(log))
