@@ -325,8 +325,8 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
   bool areGiven = !types.empty();
   const json::Member *given = ConfigReader::given(config, "layer_types");
   if (!areGiven) {
-    // The config names no types. Layers that are alike have its window and no
-    // name, others have the types of the model's implementation.
+    // The config names no types: the first layer has the window of the config
+    // and no name. The types of the model's implementation follow.
     if (model.rotations.empty() && !chunk &&
         !(window && traits.sliding == SlidingLayers::Unrotated))
       result.layers.emplace_back().window = window;
@@ -336,8 +336,6 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
     if (types.size() == 1 && types.front() == kFullLayers &&
         !result.layers.empty())
       result.layers.front().window.reset();
-    if (types.size() > 1)
-      result.layers.clear();
   }
   for (const std::string &type : types) {
     bool slides = type == kSlidingLayers;

@@ -384,6 +384,8 @@ class Search:
         precision, notes = self.options.precision, []
         first, sincos = models.split_functions(module, "sincos")
         _, attention = models.split_functions(module, "attention")
+        # Without `layer_types` there is also a function with the window of the config.
+        attention = [one for one in attention if one.suffix] or attention
         types = getattr(config, "layer_types", None) or []
         if types == config.to_dict().get("layer_types"):  # Dory saves others.
             check_names(sincos + attention, types)

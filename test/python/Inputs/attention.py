@@ -72,6 +72,7 @@ everything = TOKENS
 inputs = [q, k, v, positions]
 rotated = rotate(q, positions), rotate(k, positions)
 for name, window in (
+    ("attention", WINDOW),
     ("attention_sliding_attention", WINDOW),
     ("attention_full_attention", everything),
 ):
@@ -88,6 +89,7 @@ rows = {}
 for name, keys in (("rotated", cache), ("raw", k), ("values", v)):
     rows[name] = np.where(beyond[..., None, None], np.nan, keys).transpose(0, 2, 1, 3)
 for name, window in (
+    ("decode", WINDOW),
     ("decode_sliding_attention", WINDOW),
     ("decode_full_attention", everything),
 ):

@@ -126,18 +126,18 @@ TEST(AttentionTest, Windows) {
 }
 
 TEST(AttentionTest, LayersWithoutLayerTypes) {
-  // No function is that of layers with and without a window.
-  EXPECT_EQ(layers(config("gemma2")), "sliding_attention:4096 full_attention:");
+  EXPECT_EQ(layers(config("gemma2")),
+            ":4096 sliding_attention:4096 full_attention:");
   EXPECT_EQ(layers(config("gemma2", "\"sliding_window_pattern\": 1")),
             ": full_attention:");
   EXPECT_EQ(layers(config("cohere2")),
-            "sliding_attention:4096 full_attention:-");
+            ":4096 sliding_attention:4096 full_attention:-");
   std::string qwen = "\"use_sliding_window\": true, \"sliding_window\": 512,"
                      "\"num_hidden_layers\": 28, \"max_window_layers\": ";
   EXPECT_EQ(layers(config("qwen2", qwen + "28")), ": full_attention:");
   EXPECT_EQ(layers(config("qwen2", qwen + "0")), ":512 sliding_attention:512");
   EXPECT_EQ(layers(config("qwen2", qwen + "21")),
-            "full_attention: sliding_attention:512");
+            ":512 full_attention: sliding_attention:512");
   expectError("{\"model_type\": \"qwen2\", \"hidden_size\": 512,"
               "\"num_attention_heads\": 8, \"use_sliding_window\": true,"
               "\"sliding_window\": 64, \"max_window_layers\": ^-1}",
@@ -174,13 +174,13 @@ TEST(AttentionTest, WindowsOfBothSides) {
   EXPECT_EQ(
       layers(config("modernbert-decoder", "\"local_attention\": 32, "
                                           "\"local_rope_theta\": 160000")),
-      "sliding_attention:16 full_attention:");
+      ":16 sliding_attention:16 full_attention:");
   // In this encoder, the window is the largest distance.
   EXPECT_EQ(layers(config("t5_gemma_module", "\"sliding_window\": 32")),
-            "sliding_attention:33 full_attention:");
+            ":33 sliding_attention:33 full_attention:");
   EXPECT_EQ(layers(config("t5_gemma_module",
                           "\"sliding_window\": 32, \"is_decoder\": true")),
-            "sliding_attention:32 full_attention:");
+            ":32 sliding_attention:32 full_attention:");
   std::string gemma =
       config("gemma3_text", "\"use_bidirectional_attention\": true");
   EXPECT_EQ(layers(gemma), "sliding_attention:2049 full_attention:");
