@@ -109,13 +109,14 @@ def test_errors(kernels):
 def test_calls_of_arrays_on_a_device(kernels, monkeypatch):
     """Arrays of JAX on a device are passed by XLA, without jit, too. Here they are on
     the CPU, and only said to be on a device."""
-    from posenc import _cuda
+    from posenc import _cuda, _devices
 
     function = vars(type(kernels))["rope"].__globals__["_function"]
     q, k, positions = map(jax.numpy.asarray, (Q, K, POSITIONS))
     places = {id(q): 0, id(k): 0}
-    monkeypatch.setattr(_cuda, "locate", lambda one: (
-        (2, places[id(one)]) if id(one) in places else None))
+    for module in (_cuda, _devices):
+        monkeypatch.setattr(module, "locate", lambda one: (
+            (2, places[id(one)]) if id(one) in places else None))
     assert positions.dtype == np.int32
     for third in (positions, POSITIONS):
         result, _ = function.call_other((q, k, third), None)
