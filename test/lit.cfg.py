@@ -20,11 +20,11 @@ import sys
 import tempfile
 import time
 
-import lit.formats
-
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "locks"))
 import cuda_tools
+import draw
+import drawn_tests
 import lock_files
 
 
@@ -39,7 +39,9 @@ def resolve_python(python):
 config.python = resolve_python(config.python)
 
 config.name = "Posenc"
-config.test_format = lit.formats.ShTest(execute_external=False)
+# `make debug-check` repeats a part of the tests of `make test`.
+config.test_format = drawn_tests.DrawnTests(int(lit_config.params.get("draw", 1)),
+                                            execute_external=False)
 config.suffixes = [".mlir", ".test"]
 config.excludes = ["Inputs", "locks", "unit", "fuzz"]
 config.test_source_root = os.path.dirname(__file__)
@@ -57,6 +59,11 @@ config.environment["LC_ALL"] = "C"
 cache = tempfile.mkdtemp(prefix="cache-", dir=config.test_exec_root)
 atexit.register(shutil.rmtree, cache, ignore_errors=True)
 config.environment["POSENC_CACHE"] = cache
+
+# Some tests draw their cases by this seed.
+config.environment["POSENC_TEST_SEED"] = draw.find_seed()
+if draw.runs_all():
+    config.environment["POSENC_TEST_ALL"] = "1"
 
 # Longer names come first, since substitutions replace plain text.
 config.substitutions += [
@@ -209,6 +216,8 @@ if tools:
     config.available_features.add("cuda-wheels")
     config.substitutions += [("%checked_ptxas", tools["ptxas"]),
                              ("%checked_nvdisasm", tools["nvdisasm"])]
+    for arch in draw.draw_values("sass", ["arch"], ["sm_80", "sm_90a"])["arch"]:
+        config.available_features.add(f"sass-{arch}")
 
 # PyTorch and transformers are gigabytes, so no test installs them.
 for python in [os.environ.get("POSENC_TEST_PYTHON"), config.python, "/usr/bin/python3"]:

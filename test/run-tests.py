@@ -19,6 +19,7 @@
 import argparse
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -27,6 +28,9 @@ import sys
 import tempfile
 import threading
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "Inputs"))
+import draw
 
 PASSED = {"PASS", "FLAKYPASS", "XFAIL"}
 # A line of lit, such as `PASS: Posenc :: IR/rope-ops.mlir (12 of 300)`.
@@ -67,6 +71,8 @@ class LitRun:
 
     def command(self, *flags):
         filters = ["--filter", self.options.filter] if self.options.filter else []
+        if self.options.draw > 1:
+            filters += ["--param", f"draw={self.options.draw}"]
         return [sys.executable, "-u", self.options.lit, *flags, *filters, *self.roots]
 
     def execute(self, command):
@@ -208,6 +214,9 @@ def summarize(run, skips):
         print(f"FAILED {name}")
         for line in text.rstrip().splitlines():
             print(f"    {line}")
+    if not draw.runs_all():
+        print(f"Some tests drew their cases: POSENC_TEST_SEED={draw.find_seed()}; "
+              "POSENC_TEST_ALL=1 runs all")
     for name, reason in skipped:
         print(f"SKIPPED {name}: {reason or 'no reason given'}")
     print(f"{passed} passed, {len(failed)} failed")
@@ -249,6 +258,8 @@ def main():
                         help="folder of tests, may be repeated (default: those of "
                              "the build)")
     parser.add_argument("--filter", help="run only tests whose names match this regular expression")
+    parser.add_argument("--draw", type=positive, default=1, metavar="COUNT",
+                        help="run one in COUNT of the lit tests, by POSENC_TEST_SEED")
     parser.add_argument("-j", "--jobs", type=positive, default=2,
                         help="number of tests run in parallel (default: 2)")
     parser.add_argument("--timeout", type=positive, default=3600,

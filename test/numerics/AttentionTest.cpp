@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionCase.h"
+#include "Draw.h"
 
 #include <cmath>
 #include <random>
@@ -335,9 +336,25 @@ std::string getName(const testing::TestParamInfo<NamedCase> &info) {
   return info.param.name;
 }
 
+/// Returns what this run has: each feature on the direct route, and one in
+/// three of its pairs with another route or with the decode kernel.
+std::vector<NamedCase> drawFeatures() {
+  std::vector<NamedCase> cases, others;
+  for (const NamedCase &named : getFeatures()) {
+    bool isDirect = named.c.route == Route::Direct && !named.c.staticQueries;
+    (isDirect ? cases : others).push_back(named);
+  }
+  others = drawCases("Features/AttentionTest", others, 3, getName);
+  cases.insert(cases.end(), others.begin(), others.end());
+  return cases;
+}
+
 INSTANTIATE_TEST_SUITE_P(Features, AttentionTest,
-                         testing::ValuesIn(getFeatures()), getName);
+                         testing::ValuesIn(drawFeatures()), getName);
 INSTANTIATE_TEST_SUITE_P(Mixtures, AttentionTest,
-                         testing::ValuesIn(getMixtures()), getName);
+                         testing::ValuesIn(drawCases("Mixtures/AttentionTest",
+                                                     getMixtures(), 3,
+                                                     getName)),
+                         getName);
 
 } // namespace

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Draw.h"
 #include "Harness.h"
 
 #include "posenc/Reference/Attention.h"
@@ -357,7 +358,9 @@ std::vector<AppendCase> getCases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, KvAppendTest, testing::ValuesIn(getCases()),
+INSTANTIATE_TEST_SUITE_P(Cases, KvAppendTest,
+                         testing::ValuesIn(drawCases("Cases/KvAppendTest",
+                                                     getCases(), 2, getName)),
                          getName);
 
 } // namespace

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Draw.h"
 #include "Faults.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -175,7 +176,9 @@ std::vector<RunsCase> makeCases() {
   return cases;
 }
 INSTANTIATE_TEST_SUITE_P(Tables, PositionRunsTest,
-                         testing::ValuesIn(makeCases()), getName);
+                         testing::ValuesIn(drawCases("Tables/PositionRunsTest",
+                                                     makeCases(), 2, getName)),
+                         getName);
 
 /// Returns the largest error in units in the last place of a table of `dim`, at
 /// 2000 positions from `first` on and at some positions near multiples of pi.

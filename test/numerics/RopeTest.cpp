@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Draw.h"
 #include "Harness.h"
 
 #include <cctype>
@@ -214,7 +215,9 @@ std::vector<RopeCase> makeForms() {
         }
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(Forms, RopeTest, testing::ValuesIn(makeForms()),
+INSTANTIATE_TEST_SUITE_P(Forms, RopeTest,
+                         testing::ValuesIn(drawCases("Forms/RopeTest",
+                                                     makeForms(), 4, getName)),
                          getName);
 
 /// Returns cases of scalings, directions, axes, types of positions, and rare
@@ -261,7 +264,10 @@ std::vector<RopeCase> makeVariants() {
   }
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(Variants, RopeTest, testing::ValuesIn(makeVariants()),
+INSTANTIATE_TEST_SUITE_P(Variants, RopeTest,
+                         testing::ValuesIn(drawCases("Variants/RopeTest",
+                                                     makeVariants(), 4,
+                                                     getName)),
                          getName);
 
 /// Returns cases that are printed and parsed at each stage of the lowering.
@@ -294,7 +300,9 @@ std::vector<RopeCase> makeRoutes() {
       }
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(Routes, RopeTest, testing::ValuesIn(makeRoutes()),
+INSTANTIATE_TEST_SUITE_P(Routes, RopeTest,
+                         testing::ValuesIn(drawCases("Routes/RopeTest",
+                                                     makeRoutes(), 4, getName)),
                          getName);
 
 } // namespace

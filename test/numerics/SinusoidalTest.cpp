@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Draw.h"
 #include "Faults.h"
 
 #include "posenc/IR/Posenc.h"
@@ -198,7 +199,9 @@ std::vector<SinusoidalCase> makeCases() {
     add(makeForms("cos_sin", POSENC_F32, route));
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(Forms, SinusoidalTest, testing::ValuesIn(makeCases()),
+INSTANTIATE_TEST_SUITE_P(Forms, SinusoidalTest,
+                         testing::ValuesIn(drawCases("Forms/SinusoidalTest",
+                                                     makeCases(), 3, getName)),
                          getName);
 
 Edit setGeometric(double shift, double scale) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Draw.h"
 #include "Faults.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -106,7 +107,9 @@ std::vector<TableCase> makeCases() {
   }
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(Tables, TableTest, testing::ValuesIn(makeCases()),
+INSTANTIATE_TEST_SUITE_P(Tables, TableTest,
+                         testing::ValuesIn(drawCases("Tables/TableTest",
+                                                     makeCases(), 3, getName)),
                          getName);
 
 /// Returns the positions below 2^31 nearest to multiples of a quarter turn: the

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Draw.h"
 #include "Harness.h"
 #include "VulkanSupport.h"
 
@@ -360,11 +361,15 @@ TEST_P(Vulkan, HasTheBitsOfTheCPU) {
   expectSame(data.outputs, data.expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Vulkan, testing::ValuesIn(makeCases()),
-                         [](const auto &info) {
-                           return std::string(info.param.name) + "_" +
-                                  posenc_dtype_name(info.param.dtype);
-                         });
+static std::string getCaseName(const testing::TestParamInfo<VulkanCase> &info) {
+  return std::string(info.param.name) + "_" +
+         posenc_dtype_name(info.param.dtype);
+}
+
+INSTANTIATE_TEST_SUITE_P(, Vulkan,
+                         testing::ValuesIn(drawCases("Vulkan", makeCases(), 2,
+                                                     getCaseName)),
+                         getCaseName);
 
 namespace {
 class VulkanOnce : public Vulkan {};
@@ -408,10 +413,7 @@ INSTANTIATE_TEST_SUITE_P(, VulkanOnce,
                          testing::Values(makeRope(POSENC_BF16, false),
                                          makeRope(POSENC_F32, true),
                                          makeTable(POSENC_F32, "interleaved")),
-                         [](const auto &info) {
-                           return std::string(info.param.name) + "_" +
-                                  posenc_dtype_name(info.param.dtype);
-                         });
+                         getCaseName);
 
 // Launches check what no driver checks: that tensors are within their buffers.
 TEST_F(Vulkan, RefusesTensorsBeyondTheirBuffers) {

@@ -8,12 +8,15 @@
 # ===----------------------------------------------------------------------===#
 """Compares all functions of a module with the reference:
 
-    attention-forms.py [--library=LIBRARY.so] [--kernels=NAME,...] MODULE.mlir
-        FOLDER POSENC_RUN [OPTION...]
+    attention-forms.py [--library=LIBRARY.so] [--kernels=NAME,...]
+        [--draw=TITLE/COUNT [--always=NAME,...] [--checks=FILE]]
+        MODULE.mlir FOLDER POSENC_RUN [OPTION...]
 
 Runs each function, or those that --kernels names, on the arguments of its INPUTS
 comments. With --library, which was compiled from a later stage of the module, the
-library's results are compared. FOLDER is for tensors in files. With --device=cuda:N
+library's results are compared. With --draw, a run has those of --always and one in COUNT of
+the others, as test/Inputs/draw.py draws them; --checks copies FILE to FOLDER/checks, for
+FileCheck, without the lines on kernels that are left out. FOLDER is for tensors in files. With --device=cuda:N
 among the options of posenc-run, the limits are those of GPUs, and functions without
 a GPU kernel are listed.
 """
@@ -24,6 +27,9 @@ import pathlib
 import re
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "Inputs"))
+import draw
 
 # The types of integers in NumPy's header and in the module array.
 TYPES = {"i32": ("<i4", "i"), "i64": ("<i8", "q")}
@@ -71,12 +77,25 @@ def run(command):
     return done
 
 
+def copy_checks(source, target, left_out):
+    """Copies a file without the lines of FileCheck on kernels of functions."""
+    names = "|".join(map(re.escape, left_out))
+    kernel = re.compile(rf"^# [A-Z-]+: .*\b(?:launch|ran) (?:{names})_(?:attention|merge)")
+    lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
+    target.write_text("".join(line for line in lines
+                              if not left_out or not kernel.match(line)),
+                      encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("module", type=pathlib.Path)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--library")
     parser.add_argument("--kernels", type=lambda names: names.split(","))
+    parser.add_argument("--draw", help="draws one in COUNT of the functions")
+    parser.add_argument("--always", type=lambda names: names.split(","), default=[])
+    parser.add_argument("--checks", type=pathlib.Path)
     parser.add_argument("run", nargs=argparse.REMAINDER)
     args = parser.parse_args()
     args.folder.mkdir(exist_ok=True)
@@ -91,6 +110,16 @@ def main():
         forms = [form for form in forms if form[1] in args.kernels]
         if len(forms) != len(args.kernels):
             sys.exit("the module lacks some of the functions")
+    found = forms
+    if args.draw:
+        title, _, count = args.draw.rpartition("/")
+        others = [form for form in forms if form[1] not in args.always]
+        drawn = draw.draw_cases(title, others, int(count), lambda form: form[1])
+        forms = [form for form in forms if form[1] in args.always or form in drawn]
+    if args.checks:
+        names = {form[1] for form in forms}
+        copy_checks(args.checks, args.folder / "checks",
+                    [form[1] for form in found if form[1] not in names])
     calls = wrong = 0
     left_out = []
     for lines, function, results in forms:
@@ -117,7 +146,8 @@ def main():
             if done.returncode:
                 wrong += 1
                 print(f"wrong: @{function} {line}\n{done.stdout}{done.stderr}")
-    print(f"{len(forms)} forms, {calls} calls, {wrong} wrong")
+    drawn = "" if len(forms) == len(found) else f"{len(forms)} of "
+    print(f"{drawn}{len(found)} forms, {calls} calls, {wrong} wrong")
     if left_out:
         print(f"{len(left_out)} without a GPU kernel: {' '.join(left_out)}")
 

@@ -8,18 +8,21 @@
 # ===----------------------------------------------------------------------===#
 """Runs the functions of a module on the CPU and on a device:
 
-    compare-devices.py [--in-turn] POSENC_RUN MODULE.mlir CPU.so DEVICE.so DRIVER_DIR
-        DEVICE
+    compare-devices.py POSENC_RUN MODULE.mlir CPU.so DEVICE.so DRIVER_DIR DEVICE
 
-with inputs of two sizes each, or with --in-turn of the first and the second size in
-turn, and compares the hashes of their results. The libraries are compiled from the
-module. DRIVER_DIR contains the device's driver.
+with inputs of one of two sizes, which test/Inputs/draw.py draws, and compares the hashes of
+their results. The libraries are compiled from the module. DRIVER_DIR contains the device's
+driver.
 """
 
 import os
+import pathlib
 import re
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "Inputs"))
+import draw
 
 # The values of a tensor's dynamic sizes, by their number.
 SIZES = [
@@ -46,14 +49,14 @@ def make_inputs(signature, sizes):
 
 
 def main():
-    in_turn = sys.argv[1] == "--in-turn"
-    program, module, on_cpu, on_device, drivers, device = sys.argv[1 + in_turn:]
+    program, module, on_cpu, on_device, drivers, device = sys.argv[1:]
     with open(module, encoding="utf-8") as file:
         functions = re.findall(r"func\.func @(\w+)\((.*?)\) ->", file.read())
     files = {"cpu": on_cpu, device: on_device}
     equal = 0
-    for number, (name, signature) in enumerate(functions):
-        for sizes in [SIZES[number % 2]] if in_turn else SIZES:
+    drawn = draw.draw_values(f"sizes of {device}", [name for name, _ in functions], SIZES)
+    for name, signature in functions:
+        for sizes in drawn[name]:
             hashes = []
             for on in ["cpu", device]:
                 result = subprocess.run(

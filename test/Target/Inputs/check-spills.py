@@ -8,15 +8,15 @@
 # ===----------------------------------------------------------------------===#
 """Assembles the kernels of a module for each architecture that ptxas knows:
 
-    check-spills.py POSENC_COMPILE PTXAS MODULE.mlir [--kernels=NAME,...]
+    check-spills.py [--draw] POSENC_COMPILE PTXAS MODULE.mlir [--kernels=NAME,...]
                     [KERNEL=BYTES]... ARCH[/SUFFIX]...
 
-With a suffix, only the kernels whose names end with it are assembled; with --kernels, only
-those of these functions. A kernel may spill as many bytes as are given for it. Fails if
-another kernel spills, or one spills more, uses local memory, causes a warning or has other registers than those that
-setmaxnreg sets, and if ptxas supports none of the
-architectures. Leaves the machine code in MODULE.ARCH.cubin, and what ptxas printed in
-MODULE.ARCH.log.
+With --draw, for one of them that test/Inputs/draw.py draws. With a suffix, only the kernels
+whose names end with it are assembled; with --kernels, only those of these functions. A
+kernel may spill as many bytes as are given for it. Fails if another kernel spills, or one
+spills more, uses local memory, causes a warning or has other registers than those that
+setmaxnreg sets, and if ptxas supports none of the architectures. Leaves the machine code in
+MODULE.ARCH.cubin, and what ptxas printed in MODULE.ARCH.log.
 """
 
 import os
@@ -26,6 +26,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../sass"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../Inputs"))
+import draw
 import limits
 import ptxas_log
 
@@ -86,14 +88,18 @@ def find_pool_problems(ptx, log):
 
 
 def main():
-    compiler, ptxas, module, *rest = sys.argv[1:]
+    arguments = sys.argv[1:]
+    draws = arguments[0] == "--draw"
+    compiler, ptxas, module, *rest = arguments[draws:]
     options = [text for text in rest if text.startswith("--")]
     may_spill = {name: int(count) for name, _, count in
                  (text.partition("=") for text in rest if text not in options) if count}
+    archs = [text for text in rest if "=" not in text]
+    if draws:
+        name = pathlib.Path(module).stem
+        archs = draw.draw_values("check-spills", [name], archs)[name]
     done = 0
-    for target in rest:
-        if "=" in target:
-            continue
+    for target in archs:
         arch, _, suffix = target.partition("/")
         log = assemble(compiler, ptxas, module, arch, suffix, options)
         if log is None:
