@@ -10,12 +10,15 @@ TEST_DEADLINE ?=
 # The LLVM 22.1 to build with, if it is not Debian's; needs a BUILD of its own.
 POSENC_LLVM ?=
 export POSENC_LLVM
+# Further options of cmake, such as -DCMAKE_CXX_COMPILER=g++.
+CMAKE_FLAGS ?=
 BIN = $(BUILD)/bin
 
-.PHONY: all setup required build demo bench test check debug-test debug-check test-asan \
-        coverage test-exhaustive python-test python-packages vllm-test exporters-test \
-        models-test prove mutants fuzz fuzzer files lint lint-tidy lint-includes wheel sbom \
-        install uninstall docs docs-site clean
+.PHONY: all setup required build demo bench test test-build check debug-test debug-check \
+        debug-check-build test-asan coverage test-exhaustive python-test python-packages \
+        vllm-test exporters-test models-test prove mutants fuzz fuzzer files lint \
+        lint-tools lint-tidy lint-includes wheel sbom install \
+        uninstall docs docs-site clean
 
 all: build
 
@@ -30,7 +33,7 @@ required:
 # $(call configure,FOLDER,PRESET)
 configure = mkdir -p $(1) && \
   { cmake -S . -B $(1) --preset $(2) $(POSENC_LLVM:%=-DPOSENC_LLVM=%) \
-    > $(1)/configure.log 2>&1 || { cat $(1)/configure.log; exit 1; }; }
+    $(CMAKE_FLAGS) > $(1)/configure.log 2>&1 || { cat $(1)/configure.log; exit 1; }; }
 # $(call run_tests,FOLDER)
 run_tests = python3 test/run-tests.py --build-dir $(1) -j $(JOBS) \
   --timeout $(TEST_TIMEOUT) $(TEST_DEADLINE:%=--deadline %)
@@ -48,9 +51,12 @@ bench: build
 	@$(BIN)/posenc-bench --suite --benchmark_out=$(BUILD)/bench.json $(BENCH_FLAGS)
 
 test: setup
-	@$(MAKE) --no-print-directory build
-	@cmake --build $(BUILD) -j $(JOBS) --target posenc-test-depends
+	@$(MAKE) --no-print-directory test-build
 	@$(call run_tests,$(BUILD))
+
+# Builds what `make test` runs.
+test-build: build
+	@cmake --build $(BUILD) -j $(JOBS) --target posenc-test-depends
 
 # Builds a wheel of the Python package, installs it in a virtual environment, and
 # tests it. POSENC_TEST_PYTHON=PYTHON adds the packages of another Python.
@@ -128,12 +134,14 @@ debug-test: required
 	@cmake --build $(BUILD)-debug -j $(JOBS) --target all posenc-test-depends
 	@$(call run_tests,$(BUILD)-debug)
 
-# The tests of check and the fuzz tests in that build, of which only a part is built.
+# Half of the lit tests of check, which each commit draws, all unit tests of check, and the
+# fuzz tests, in that build, of which only a part is built.
 DEBUG_TARGETS = posenc-opt posenc-compile posenc-run $(CHECK_UNITS) PosencFuzzTests
-debug-check: required
+debug-check-build: required
 	@$(call configure,$(BUILD)-debug,debug)
 	@cmake --build $(BUILD)-debug -j $(JOBS) --target $(DEBUG_TARGETS)
-	@$(call run_tests,$(BUILD)-debug) --filter '/PosencFuzzTests/|$(CHECK)'
+debug-check: debug-check-build
+	@$(call run_tests,$(BUILD)-debug) --filter '/PosencFuzzTests/|$(CHECK)' --draw 2
 
 # Runs the tests with the address and undefined-behaviour sanitizers.
 test-asan: required
@@ -171,13 +179,16 @@ coverage: required
 	  echo "coverage: tests failed"
 	@python3 test/print-coverage.py --build-dir $(BUILD)-coverage
 
-# Runs the checks of .pre-commit-config.yaml on all files. Installs their tools from PyPI
-# in the build folder.
-lint:
+# Runs the checks of .pre-commit-config.yaml on all files of git.
+pre_commit = PRE_COMMIT_HOME=$(abspath $(BUILD))/lint/hooks $(BUILD)/lint/bin/pre-commit
+lint: lint-tools
+	@$(pre_commit) run --all-files --show-diff-on-failure
+
+# Installs their tools from PyPI in the build folder.
+lint-tools:
 	@mkdir -p $(BUILD) && python3 -m venv $(BUILD)/lint
 	@$(BUILD)/lint/bin/pip install --quiet --require-hashes -r test/locks/lint.txt
-	@PRE_COMMIT_HOME=$(abspath $(BUILD))/lint/hooks \
-	  $(BUILD)/lint/bin/pre-commit run --all-files --show-diff-on-failure
+	@$(pre_commit) install-hooks
 
 # The library with one object for each file: after a change less is compiled, and
 # compile_commands.json has the command of each file.
