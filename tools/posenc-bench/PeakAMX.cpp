@@ -25,8 +25,7 @@ struct alignas(64) TileConfig {
 static volatile float keptSum;
 
 /// TDPBF16PS adds 32 products to each of 16 x 16 f32: 16384 operations.
-double mlir::posenc::multiplyTiles(double flops, float factor,
-                                   float addend) {
+double mlir::posenc::multiplyTiles(double flops, float factor, float addend) {
   alignas(64) float data[16 * 16];
   for (float &x : data)
     x = addend * factor;

@@ -18,8 +18,8 @@ namespace mlir::posenc {
 /// The others are the numbers of 256 bits of the attribute, which
 /// test/IR/golden-frequencies.py checks. `axes`, which may be null, are those
 /// that a scaling restarts on.
-::posenc::reference::FrequencySpec
-getFrequencySpec(FrequenciesAttr frequencies, AxesAttr axes);
+::posenc::reference::FrequencySpec getFrequencySpec(FrequenciesAttr frequencies,
+                                                    AxesAttr axes);
 
 } // namespace mlir::posenc
 
