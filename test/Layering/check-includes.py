@@ -52,30 +52,9 @@ def reach(arrows, component):
     return found
 
 
-def list_includes(root):
-    """Yields (component, path, line, included component) of all headers of posenc."""
-    trees = [("tools", os.path.join(root, "tools"))]
-    for tree in ("lib", os.path.join("include", "posenc")):
-        top = os.path.join(root, tree)
-        trees += [(name, os.path.join(top, name)) for name in sorted(os.listdir(top))
-                  if os.path.isdir(os.path.join(top, name))]
-    for component, top in trees:
-        for folder, _, names in os.walk(top):
-            for name in sorted(names):
-                if not name.endswith((".h", ".cpp")):
-                    continue
-                path = os.path.join(folder, name)
-                with open(path, encoding="utf-8") as file:
-                    for number, line in enumerate(file, 1):
-                        match = INCLUDE.match(line)
-                        if match and match[1] != component:
-                            where = os.path.relpath(path, root)
-                            yield component, f"{where}:{number}", match[1]
-
-
-def list_inner_includes(top):
-    """Yields (folder, path, line, included folder) of the headers of one component that
-    its other folders include; the paths begin at `top`."""
+def find_lines(top, pattern):
+    """Yields (folder, path, number of a line, match) for the lines of C++ files below `top`
+    that match."""
     for folder, folders, names in os.walk(top):
         folders.sort()
         for name in sorted(names):
@@ -84,13 +63,33 @@ def list_inner_includes(top):
             path = os.path.join(folder, name)
             with open(path, encoding="utf-8") as file:
                 for number, line in enumerate(file, 1):
-                    match = LOCAL.match(line)
-                    if not match or os.path.exists(os.path.join(folder, match[1])):
-                        continue
-                    if os.path.exists(os.path.join(top, match[1])):
-                        yield (os.path.relpath(folder, top),
-                               f"{os.path.relpath(path, top)}:{number}",
-                               os.path.dirname(match[1]) or ".")
+                    match = pattern.match(line)
+                    if match:
+                        yield folder, path, number, match
+
+
+def list_includes(root):
+    """Yields (component, path, line, included component) of all headers of posenc."""
+    trees = [("tools", os.path.join(root, "tools"))]
+    for tree in ("lib", os.path.join("include", "posenc")):
+        top = os.path.join(root, tree)
+        trees += [(name, os.path.join(top, name)) for name in sorted(os.listdir(top))
+                  if os.path.isdir(os.path.join(top, name))]
+    for component, top in trees:
+        for _, path, number, match in find_lines(top, INCLUDE):
+            if match[1] != component:
+                yield component, f"{os.path.relpath(path, root)}:{number}", match[1]
+
+
+def list_inner_includes(top):
+    """Yields (folder, path, line, included folder) of the headers of one component that
+    its other folders include; the paths begin at `top`."""
+    for folder, path, number, match in find_lines(top, LOCAL):
+        if os.path.exists(os.path.join(folder, match[1])):
+            continue
+        if os.path.exists(os.path.join(top, match[1])):
+            yield (os.path.relpath(folder, top), f"{os.path.relpath(path, top)}:{number}",
+                   os.path.dirname(match[1]) or ".")
 
 
 def check_folders(root):
