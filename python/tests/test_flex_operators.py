@@ -263,6 +263,13 @@ def test_functions_that_cannot_be_traced():
         assert "test_flex_operators.py:" in str(error.value)
 
 
+@pytest.mark.parametrize("function", [F.gelu, F.silu, F.softplus, F.mish])
+def test_activations_have_no_results_of_integers(function):
+    x = make(TOKENS, HEADS)
+    with pytest.raises(posenc.Error, match="has no results of int32: convert its argument"):
+        posenc.flex_attention(x, x, x, lambda s, b, h, q, k: s + function(q))
+
+
 def test_operations_of_frameworks_are_known():
     """A name of a framework means an operation that all frameworks share."""
     from posenc._flex import _functions, _numpy_scalars, _rules, _torch_rules

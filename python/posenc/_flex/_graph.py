@@ -33,6 +33,12 @@ _CARRIED_NAMES = {name: own for own, (_, name) in CARRIED.items()}
 # Arguments of a score_mod, in order. A mask_mod has those after the first.
 ARGUMENTS = ("score", "batch", "head", "query", "key")
 
+# Functions that have no results of integers.
+_OF_FLOATS = frozenset((
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "erf", "erfc",
+    "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "rsqrt", "sigmoid", "sin", "sinh",
+    "sqrt", "tan", "tanh"))
+
 # The order of two numbers.
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _ORDER = {name: getattr(operator, name) for name in COMPARISONS}
@@ -115,6 +121,9 @@ class Graph:
 
     def make(self, op: str, operands: tuple[Node, ...] = (), dtype: str = "",
              payload: Any = None) -> Node:
+        if op in _OF_FLOATS and dtype not in FLOATS:
+            raise Error(f"{op} has no results of {name_in_frameworks(dtype)}: convert its "
+                        "argument to floats first")
         # 0.0 equals -0.0, and 1 equals True.
         key = (op, *map(id, operands), dtype, repr(payload))
         node = self._nodes.get(key)
