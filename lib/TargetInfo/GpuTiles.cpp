@@ -183,8 +183,9 @@ mlir::posenc::chooseRingTiles(const GpuAttentionSizes &sizes, int64_t rows) {
 }
 
 int64_t mlir::posenc::getKeysPerPiece(const GpuAttentionSizes &sizes) {
-  constexpr int64_t kRows = GpuAttentionTiles::kRowTile;
-  return chooseDecodeTiles(sizes, kRows) || chooseRingTiles(sizes, kRows)
+  // Wherever bulk copies serve, the tiles of sm_80 do, too, which calls that
+  // bulk copies cannot serve fall back to.
+  return chooseDecodeTiles(sizes, GpuAttentionTiles::kRowTile)
              ? kKeysPerPiece
              : kKeysPerWidePiece;
 }

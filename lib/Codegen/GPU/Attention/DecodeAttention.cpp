@@ -451,8 +451,12 @@ void DecodeAttention::storePiece(const State &state, Value number) {
     // All lanes of the row have its maximum and sum.
     syncTiles();
     b.emitIf(exists, [&] {
+      // A piece by itself keeps the signs of its zeros, which the sum with an
+      // empty state would lose.
       for (auto [j, offset] : llvm::enumerate(channels))
-        store(ArrayRef(after).slice(2 + 2 * j, 2), to.memref, offset);
+        store({b.select(isOwn, after[2 + 2 * j], results[2 * j]),
+               b.select(isOwn, after[3 + 2 * j], results[2 * j + 1])},
+              to.memref, offset);
       b.emitIf(isFirstLane, [&] {
         Value rowNumber = arith::SIToFPOp::create(b, sum, ownRow);
         store({b.select(isOwn, after[0], logSum),

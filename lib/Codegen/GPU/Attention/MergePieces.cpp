@@ -265,6 +265,9 @@ void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
       arith::MaxUIOp::create(b, b.div(secondPiece, piecesPerGroup), one);
   Value end = arith::MaxUIOp::create(
       b, b.div(b.add(endOfPieces, piecesPerGroup - 1), piecesPerGroup), second);
+  // The state of a group without pieces has not been written.
+  end = b.select(b.compare(arith::CmpIPredicate::ugt, endOfPieces, secondPiece),
+                 end, second);
   Part firstPart;
   {
     LoadGroup loads(b, kMaxLoadRegisters);
@@ -369,11 +372,8 @@ void PieceMerge::emit() {
     auto type = cast<MemRefType>(pieces.output.getType());
     numChannels = type.getShape().back();
     Value groups = kernel.addIndex(host, pieces.numGroups);
-    Value all = kernel.addIndex(
-        host, host.createOrFold<memref::DimOp>(loc, pieces.output, 0));
     firstPieceRow = b.mul(groups, outputs.strides[0]);
-    Value rows =
-        b.div(b.mul(b.sub(all, groups), outputs.strides[0]), numChannels);
+    Value rows = kernel.addIndex(host, pieces.numRows);
     lastPieceRow = b.add(b.toI32(rows), -1);
   }
   output = kernel.addTensor(host, results.output);

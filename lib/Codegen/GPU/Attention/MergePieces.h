@@ -54,9 +54,10 @@ static_assert(kMaxPieceWarps * (kPiecesPerGroup - 1) *
 struct AttentionResults {
   Value output;
   Value logSums;
-  /// The number of groups, an index; null if results are of pieces that are a
-  /// group each, or of all keys.
-  Value numGroups = nullptr;
+  /// The number of groups, and that of the rows of pieces behind their states,
+  /// which the type of `output` does not count; indices. Null if results are of
+  /// pieces that are a group each, or of all keys.
+  Value numGroups = nullptr, numRows = nullptr;
 };
 
 /// Emits the state of a row, a running max, a running sum and accumulators, of

@@ -356,24 +356,33 @@ AttentionResults AttentionNesting::allocatePieces(Value numPieces,
       rows = b.createOrFold<arith::MulIOp>(loc, rows, all);
   }
   AttentionResults pieces;
-  SmallVector<Value> outputSizes(sizes);
-  if (hasGroups) {
-    Value rowsOfPieces = b.createOrFold<arith::MinUIOp>(
+  Type sum = op.getSumType();
+  if (!hasGroups) {
+    pieces.output = allocate(shape, sum, sizes);
+  } else {
+    pieces.numRows = b.createOrFold<arith::MinUIOp>(
         loc, b.createOrFold<arith::MulIOp>(loc, numPieces, rows),
         createIndex(b, loc, getMaxPieceRows(rowsPerTile)));
-    Value rowsOrOne =
-        b.createOrFold<arith::MaxUIOp>(loc, rows, createIndex(b, loc, 1));
     pieces.numGroups = b.createOrFold<arith::CeilDivUIOp>(
         loc, numPieces, createIndex(b, loc, kPiecesPerGroup));
-    outputSizes[0] = b.createOrFold<arith::AddIOp>(
-        loc, pieces.numGroups,
-        b.createOrFold<arith::CeilDivUIOp>(loc, rowsOfPieces, rowsOrOne));
+    // The rows of pieces follow the states of groups. The sum of both never
+    // falls if a size grows, so that memory for a large call serves small ones.
+    Value allRows = b.createOrFold<arith::AddIOp>(
+        loc, b.createOrFold<arith::MulIOp>(loc, pieces.numGroups, rows),
+        pieces.numRows);
+    int64_t rowBytes = shape.back() * sum.getIntOrFloatBitWidth() / 8;
+    Value bytes = b.createOrFold<arith::MulIOp>(loc, allRows,
+                                                createIndex(b, loc, rowBytes));
+    Value memory = allocate({ShapedType::kDynamic}, b.getI8Type(), bytes);
+    SmallVector<Value> groupSizes(sizes);
+    groupSizes[0] = pieces.numGroups;
+    pieces.output =
+        memref::ViewOp::create(b, loc, MemRefType::get(shape, sum), memory,
+                               createIndex(b, loc, 0), groupSizes);
     sizes[0] =
         b.createOrFold<arith::MulIOp>(loc, numPieces, createIndex(b, loc, 2));
   }
-  pieces.output = allocate(shape, op.getSumType(), outputSizes);
-  pieces.logSums =
-      allocate(ArrayRef(shape).drop_back(), op.getSumType(), sizes);
+  pieces.logSums = allocate(ArrayRef(shape).drop_back(), sum, sizes);
   return pieces;
 }
 

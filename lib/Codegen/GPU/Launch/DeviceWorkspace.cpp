@@ -13,7 +13,6 @@
 #include "posenc/IR/KernelConfig.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -23,22 +22,12 @@ using namespace mlir::posenc;
 // Sizes
 //===----------------------------------------------------------------------===//
 
-/// Whether an operation rounds a quotient by a number that is at least 1.
-static bool isSafeQuotient(Operation *op) {
-  if (!isa<arith::CeilDivUIOp>(op))
-    return false;
-  auto divisor = op->getOperand(1).getDefiningOp<arith::MaxUIOp>();
-  return divisor && (matchPattern(divisor.getLhs(), m_One()) ||
-                     matchPattern(divisor.getRhs(), m_One()));
-}
-
 /// Whether a size follows from the sizes of the function's tensors.
 static bool followsFromSizes(Value value) {
   if (isa<BlockArgument>(value))
     return isa<MemRefType>(value.getType());
   Operation *op = value.getDefiningOp();
-  return (isPure(op) || isSafeQuotient(op) || isa<memref::AllocOp>(op)) &&
-         op->getNumRegions() == 0 &&
+  return (isPure(op) || isa<memref::AllocOp>(op)) && op->getNumRegions() == 0 &&
          llvm::all_of(op->getOperands(), followsFromSizes);
 }
 
