@@ -70,7 +70,8 @@ static bool isStaticView(Value memory) {
 }
 
 /// Whether an operation after the write may write to the tensor, or to another
-/// one that may be computed in its memory.
+/// one that may be computed in its memory, or reads such a tensor other than
+/// the source of the write, which overwrites it.
 static bool isReusedAfter(bufferization::ToTensorOp tensor,
                           bufferization::MaterializeInDestinationOp write) {
   SmallVector<Value> worklist{tensor.getResult()};
@@ -79,14 +80,17 @@ static bool isReusedAfter(bufferization::ToTensorOp tensor,
     Value value = worklist.pop_back_val();
     for (OpOperand &use : value.getUses()) {
       auto op = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
-      if ((op && op.isDpsInput(&use)) || isa<tensor::DimOp>(use.getOwner()) ||
-          isa<bufferization::MaterializeInDestinationOp>(use.getOwner()))
+      bool isRead =
+          (op && op.isDpsInput(&use)) ||
+          isa<bufferization::MaterializeInDestinationOp>(use.getOwner());
+      if (isa<tensor::DimOp>(use.getOwner()) ||
+          (isRead && value == write.getSource()))
         continue;
       Operation *user =
           write->getBlock()->findAncestorOpInBlock(*use.getOwner());
       if (!user || !user->isBeforeInBlock(write))
         return true;
-      if (visited.insert(user).second)
+      if (!isRead && visited.insert(user).second)
         llvm::append_range(worklist, user->getResults());
     }
   }

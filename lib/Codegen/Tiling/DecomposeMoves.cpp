@@ -72,7 +72,14 @@ static bufferization::MaterializeInDestinationOp findWrite(Value tensor) {
 static LogicalResult writeParts(RewriterBase &rewriter,
                                 tensor::ConcatOp concat) {
   RankedTensorType type = concat.getResultType();
-  if (concat.getInputs().size() <= kMaxInsertions || !type.hasStaticShape() ||
+  // There is nothing to write of an operand without elements, whose slice may
+  // begin behind the buffer.
+  SmallVector<Value> inputs =
+      llvm::filter_to_vector(concat.getInputs(), [](Value input) {
+        return !llvm::is_contained(
+            cast<RankedTensorType>(input.getType()).getShape(), 0);
+      });
+  if (inputs.size() <= kMaxInsertions || !type.hasStaticShape() ||
       !isa<FunctionOpInterface>(concat->getParentOp()) ||
       llvm::any_of(concat.getInputs(), [](Value input) {
         return !cast<RankedTensorType>(input.getType()).hasStaticShape();
@@ -94,7 +101,7 @@ static LogicalResult writeParts(RewriterBase &rewriter,
   SmallVector<OpFoldResult> strides(type.getRank(), rewriter.getIndexAttr(1));
   SmallVector<Value> slices;
   int64_t offset = 0;
-  for (Value input : concat.getInputs()) {
+  for (Value input : inputs) {
     ArrayRef<int64_t> shape =
         cast<RankedTensorType>(input.getType()).getShape();
     offsets[concat.getDim()] = rewriter.getIndexAttr(offset);
@@ -104,7 +111,7 @@ static LogicalResult writeParts(RewriterBase &rewriter,
         getAsIndexOpFoldResult(rewriter.getContext(), shape), strides));
   }
   rewriter.setInsertionPoint(concat);
-  for (auto [input, slice] : llvm::zip_equal(concat.getInputs(), slices))
+  for (auto [input, slice] : llvm::zip_equal(inputs, slices))
     bufferization::MaterializeInDestinationOp::create(
         rewriter, loc, TypeRange(), input, slice, /*restrict=*/true,
         /*writable=*/true);
