@@ -145,12 +145,13 @@ func.func @dynamic_heads(%q: memref<?x?x?x64xf16>, %k: memref<?x?x?x64xf16>, %v:
 // CHECK-DAG: %[[ROWS:.*]] = arith.minui %{{.*}}, %[[LIMIT]]
 // CHECK-DAG: %[[ALL:.*]] = arith.muli %[[ROWS]], %c8
 // CHECK-DAG: %[[OTHERS:.*]] = arith.minui %{{.*}}, %c172032
-// CHECK-DAG: %[[DIVISOR:.*]] = arith.maxui %[[ALL]], %c1
-// CHECK-DAG: %[[GROUPS:.*]] = arith.ceildivui %[[PIECES:.*]], %c8
-// CHECK-DAG: %[[SLICES:.*]] = arith.ceildivui %[[OTHERS]], %[[DIVISOR]]
-// CHECK-DAG: %[[RESULTS:.*]] = arith.addi %[[GROUPS]], %[[SLICES]]
+// CHECK-DAG: %[[STATES:.*]] = arith.ceildivui %[[PIECES:.*]], %c8
+// CHECK-DAG: %[[RESULTS:.*]] = arith.muli %[[STATES]], %[[ALL]]
+// CHECK-DAG: %[[SUM:.*]] = arith.addi %[[RESULTS]], %[[OTHERS]]
+// CHECK-DAG: %[[BYTES:.*]] = arith.muli %[[SUM]], %c256
 // CHECK-DAG: %[[PAIRS:.*]] = arith.muli %[[PIECES]], %c2
-// CHECK: memref.alloc(%[[RESULTS]], %[[ROWS]]) : memref<?x?x8x64xf32>
+// CHECK: %[[MEMORY:.*]] = memref.alloc(%[[BYTES]]) : memref<?xi8>
+// CHECK: memref.view %[[MEMORY]][%c0][%[[STATES]], %[[ROWS]]] : memref<?xi8> to memref<?x?x8x64xf32>
 // CHECK: memref.alloc(%[[PAIRS]], %[[ROWS]]) : memref<?x?x8xf32>
 // CHECK: scf.if
 // CHECK: scf.forall {{.*}} in (%[[STARTS]], 2)
