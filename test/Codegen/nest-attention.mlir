@@ -149,9 +149,9 @@ func.func @dynamic_heads(%q: memref<?x?x?x64xf16>, %k: memref<?x?x?x64xf16>, %v:
 // CHECK-DAG: %[[RESULTS:.*]] = arith.muli %[[STATES]], %[[ALL]]
 // CHECK-DAG: %[[SUM:.*]] = arith.addi %[[RESULTS]], %[[OTHERS]]
 // CHECK-DAG: %[[BYTES:.*]] = arith.muli %[[SUM]], %c256
-// CHECK-DAG: %[[PAIRS:.*]] = arith.muli %[[PIECES]], %c2
 // CHECK: %[[MEMORY:.*]] = memref.alloc(%[[BYTES]]) : memref<?xi8>
 // CHECK: memref.view %[[MEMORY]][%c0][%[[STATES]], %[[ROWS]]] : memref<?xi8> to memref<?x?x8x64xf32>
+// CHECK: %[[PAIRS:.*]] = arith.muli %[[PIECES]], %c2
 // CHECK: memref.alloc(%[[PAIRS]], %[[ROWS]]) : memref<?x?x8xf32>
 // CHECK: scf.if
 // CHECK: scf.forall {{.*}} in (%[[STARTS]], 2)
