@@ -367,12 +367,16 @@ class Search:
         if self.options.precision == "hf_f32":
             flags = ["--precision=hf_f32", f"--rope-length={positions[-1] + 1}"]
         rotary = make_rotary(config)
-        try:
-            module, warned = emit(path, "sincos,attention", flags)
-        except Refused as error:
-            if "no function 'attention'" not in str(error):
-                raise
-            module, warned = emit(path, "sincos", flags)
+        # Without `layer_types`, `attention` is that of the config's window alone.
+        types = sorted(set(getattr(config, "layer_types", None) or []))
+        by_type = ",".join(["sincos", *(f"attention_{one}" for one in types)])
+        for kernels in (by_type, "sincos,attention", "sincos"):
+            try:
+                module, warned = emit(path, kernels, flags)
+                break
+            except Refused as error:
+                if kernels == "sincos" or "no function 'attention" not in str(error):
+                    raise
         try:
             self.compare(module, config, rotary, positions)
         except Wrong as error:
@@ -384,8 +388,6 @@ class Search:
         precision, notes = self.options.precision, []
         first, sincos = models.split_functions(module, "sincos")
         _, attention = models.split_functions(module, "attention")
-        # Without `layer_types` there is also a function with the window of the config.
-        attention = [one for one in attention if one.suffix] or attention
         types = getattr(config, "layer_types", None) or []
         if types == config.to_dict().get("layer_types"):  # Dory saves others.
             check_names(sincos + attention, types)
