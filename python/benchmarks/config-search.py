@@ -370,7 +370,8 @@ class Search:
         # Without `layer_types`, `attention` is that of the config's window alone.
         types = sorted(set(getattr(config, "layer_types", None) or []))
         by_type = ",".join(["sincos", *(f"attention_{one}" for one in types)])
-        for kernels in (by_type, "sincos,attention", "sincos"):
+        choices = ["sincos,attention", "sincos"]
+        for kernels in [by_type] * (len(types) > 1) + choices:
             try:
                 module, warned = emit(path, kernels, flags)
                 break
