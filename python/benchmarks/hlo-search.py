@@ -44,6 +44,10 @@ import tempfile
 import numpy as np
 import posenc
 
+# Each adds its operations to OPERATIONS.
+import hlo_elementwise  # noqa: F401
+import hlo_moves  # noqa: F401
+import hlo_reductions  # noqa: F401
 from hlo_programs import DTYPES, OPERATIONS, SIZES, Program, cast, is_float
 
 
