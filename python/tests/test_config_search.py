@@ -7,12 +7,10 @@
 # ===----------------------------------------------------------------------===#
 """benchmarks/config-search.py finds nothing in the compiler, and finds seeded faults."""
 
-import importlib.util
 import os
-import pathlib
 import re
-import sys
 
+import benchmark_scripts
 import pytest
 
 pytest.importorskip("torch")
@@ -24,7 +22,6 @@ pytestmark = [
     pytest.mark.skipif(not transformers.__version__.startswith("5.24."),
                        reason="the configs are those of transformers 5.24"),
 ]
-BENCHMARKS = pathlib.Path(__file__).resolve().parents[1] / "benchmarks"
 # Faults, types that show them, and the number of a config that does.
 FAULTS = {"theta": ("llama", 1), "factor": ("llama", 7), "beta": ("llama", 11),
           "length": ("llama", 7), "window": ("mistral", 0), "layer-types": ("gemma2", 6),
@@ -33,13 +30,8 @@ FAULTS = {"theta": ("llama", 1), "factor": ("llama", 7), "beta": ("llama", 11),
 
 @pytest.fixture(name="search", scope="module")
 def fixture_search():
-    sys.path.insert(0, str(BENCHMARKS))
-    spec = importlib.util.spec_from_file_location("config_search",
-                                                  BENCHMARKS / "config-search.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    sys.path.remove(str(BENCHMARKS))
+    with benchmark_scripts.load("config-search") as module:
+        yield module
 
 
 @pytest.mark.parametrize("precision", ["exact", "hf_f32"])

@@ -7,17 +7,14 @@
 # ===----------------------------------------------------------------------===#
 """benchmarks/torch-search.py finds nothing in the backend, and finds seeded faults."""
 
-import importlib.util
 import os
-import pathlib
 import signal
-import sys
 
+import benchmark_scripts
 import pytest
 
 torch = pytest.importorskip("torch")
 
-BENCHMARKS = pathlib.Path(__file__).resolve().parents[1] / "benchmarks"
 # Faults, and statements that show them.
 FAULTS = {"swapped-operands": "binary,comparison", "other-axis": "along,reduction",
           "no-writes": "write"}
@@ -25,13 +22,8 @@ FAULTS = {"swapped-operands": "binary,comparison", "other-axis": "along,reductio
 
 @pytest.fixture(name="search", scope="module")
 def fixture_search():
-    sys.path.insert(0, str(BENCHMARKS))
-    spec = importlib.util.spec_from_file_location("torch_search",
-                                                  BENCHMARKS / "torch-search.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    sys.path.remove(str(BENCHMARKS))
+    with benchmark_scripts.load("torch-search") as module:
+        yield module
 
 
 def run(search, *arguments):

@@ -13,7 +13,7 @@
 #   - source files have the licence header;
 #   - text files end with one line break, and lines have no trailing whitespace, tabs
 #     (except in makefiles) or carriage returns;
-#   - C++ files have 800 lines at most.
+#   - C++ and Python files have 800 lines at most.
 # Prints what is wrong, and exits with 1 if anything is.
 
 import os
@@ -58,7 +58,7 @@ def check(path):
         yield 1, "expected the licence header of the other files"
     if text and (not text.endswith("\n") or text.endswith("\n\n")):
         yield len(lines), "expected one line break at the end"
-    if path.endswith((".cpp", ".h")) and len(lines) > MAX_LINES + 1:
+    if path.endswith((".cpp", ".h", ".py")) and len(lines) > MAX_LINES + 1:
         yield MAX_LINES + 1, f"expected {MAX_LINES} lines at most; split the file"
     for number, line in enumerate(lines, 1):
         if "\r" in line:
