@@ -18,7 +18,7 @@ import sys
 
 C_TYPES = {"f64": "double", "f32": "float", "f16": "uint16_t", "bf16": "uint16_t",
            "i64": "int64_t", "i32": "int32_t", "index": "int64_t", "i8": "int8_t",
-           "f8E4M3FN": "uint8_t", "f8E5M2": "uint8_t", "i1": "uint8_t"}
+           "f8E4M3FN": "uint8_t", "f8E5M2": "uint8_t"}
 FLOATS = ["f32", "bf16", "f16", "f64"]
 SHORT = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
 
