@@ -183,14 +183,13 @@ static int64_t getRowBytes(const BlockSums &sums) {
 }
 
 /// Returns decreasing numbers of rows of register tiles: `most`, powers of two,
-/// and 1.
+/// and 3, which is faster than 2 and 1.
 static SmallVector<int64_t> getTileRows(int64_t most) {
-  SmallVector<int64_t> rows{most};
-  for (int64_t size = llvm::bit_floor(static_cast<uint64_t>(most)); size > 0;
-       size /= 2)
-    if (size < rows.back())
-      rows.push_back(size);
-  return rows;
+  SmallVector<int64_t> result;
+  for (int64_t rows = most; rows > 0; --rows)
+    if (rows == most || rows == 3 || llvm::isPowerOf2_64(rows))
+      result.push_back(rows);
+  return result;
 }
 
 LogicalResult TileBlockSums::tileOne(RewriterBase &rewriter, BlockSums sums) {
