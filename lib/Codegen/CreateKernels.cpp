@@ -230,11 +230,11 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
     SmallVector<int64_t> argSizes;
     Type type = value.getType();
     if (u8) {
-      auto tensor = dyn_cast<RankedTensorType>(type);
-      if (!tensor || !tensor.getElementType().isInteger(8))
+      RankedTensorType codes = getUnsignedType(type);
+      if (!codes)
         return emitError() << "'" << kUnsignedAttrName
                            << "' needs a tensor of i8, got " << type;
-      type = tensor.clone(IntegerType::get(context, 8, IntegerType::Unsigned));
+      type = codes;
     }
     StringRef chosen = name ? name.getValue() : StringRef(fallback);
     ArrayAttr givenNames;

@@ -10,6 +10,7 @@
 
 #include "posenc/Frontend/ModelConfig.h"
 #include "posenc/IR/KernelConfig.h"
+#include "posenc/IR/Names.h"
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -20,34 +21,39 @@ using namespace mlir::posenc;
 /// Prints `(name: type, ...)`. A value without a name is called `unnamed`
 /// followed by its index, as in the C header.
 static void listTypes(raw_ostream &os, TypeRange types, StringRef unnamed,
-                      function_ref<StringAttr(unsigned)> getName) {
+                      function_ref<DictionaryAttr(unsigned)> getAttrs) {
   os << '(';
   for (auto [number, type] : llvm::enumerate(types)) {
     os << (number == 0 ? "" : ", ");
-    if (StringAttr name = getName(number))
+    DictionaryAttr attrs = getAttrs(number);
+    auto get = [&](StringRef name) {
+      return attrs ? attrs.get(name) : Attribute();
+    };
+    if (auto name =
+            dyn_cast_or_null<StringAttr>(get(PosencDialect::kNameAttrName)))
       os << name.getValue();
     else
       os << unnamed << number;
-    os << ": " << type;
+    RankedTensorType codes =
+        get(kUnsignedAttrName) ? getUnsignedType(type) : RankedTensorType();
+    os << ": " << (codes ? Type(codes) : type);
   }
   os << ')';
 }
 
 void mlir::posenc::listFunctions(raw_ostream &os, ModuleOp module) {
-  StringRef name = PosencDialect::kNameAttrName;
   for (auto function : module.getOps<FunctionOpInterface>()) {
     if (!function.isPublic() || function.isExternal())
       continue;
     os << function.getName();
-    listTypes(os, function.getArgumentTypes(), "in", [&](unsigned number) {
-      return function.getArgAttrOfType<StringAttr>(number, name);
-    });
+    listTypes(os, function.getArgumentTypes(), "in",
+              [&](unsigned number) { return function.getArgAttrDict(number); });
     os << " -> ";
     // The number of a failed assertion is no output of the entry points.
     TypeRange results = function.getResultTypes();
     results = results.drop_back(getKernelConfig(function).assertions ? 1 : 0);
     listTypes(os, results, "out", [&](unsigned number) {
-      return function.getResultAttrOfType<StringAttr>(number, name);
+      return function.getResultAttrDict(number);
     });
     if (auto layers = function->getAttrOfType<DenseI64ArrayAttr>(
             PosencDialect::kLayersAttrName))

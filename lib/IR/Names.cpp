@@ -156,6 +156,14 @@ static bool hasReservedStart(StringRef name) {
           llvm::isAlpha(name.front()) && !llvm::isLower(name.front()));
 }
 
+RankedTensorType mlir::posenc::getUnsignedType(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.getElementType().isInteger(8))
+    return RankedTensorType();
+  return tensor.clone(
+      IntegerType::get(type.getContext(), 8, IntegerType::Unsigned));
+}
+
 bool mlir::posenc::isArgumentName(StringRef name) {
   return !hasReservedStart(name) && !isKeyword(name) && !isMacro(name) &&
          !isParameterType(name) && llvm::all_of(name, [](char c) {

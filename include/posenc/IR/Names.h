@@ -9,6 +9,8 @@
 #ifndef POSENC_IR_NAMES_H
 #define POSENC_IR_NAMES_H
 
+#include "mlir/IR/BuiltinTypes.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -19,6 +21,10 @@ namespace mlir::posenc {
 /// The attribute of an argument or a result whose elements of type i8 are u8 in
 /// the C signature.
 inline constexpr llvm::StringLiteral kUnsignedAttrName = "posenc.unsigned";
+
+/// Returns the type of such a value in the C signature, or null if it is not a
+/// tensor of i8.
+RankedTensorType getUnsignedType(Type type);
 
 /// Whether a parameter may have this name in C and in C++: an identifier that
 /// is no keyword, not the type of a parameter, and no macro of a standard
