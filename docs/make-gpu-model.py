@@ -12,7 +12,7 @@
 #        make-gpu-model.py --trips LOG     compares the round trips in a log of
 #                                          the fake driver with those of TRIPS
 #        make-gpu-model.py --merge LOG KEYS  the same for kernels that merge the
-#                                          pieces of KEYS keys
+#                                          splits of KEYS keys
 #
 # The page has the tables between the comments `<!-- table NAME -->` and
 # `<!-- end -->`. A table is a function in TABLES that returns its lines.
@@ -73,16 +73,16 @@ DECODE = [
 MULTIPROCESSORS, WARPS, KEY_HEADS, KEY_BYTES = 132, 4, 8, 512
 # Bytes per microsecond of the GPU and of a multiprocessor, and of a warp that has two
 # tiles of 32 keys under way for a round trip at 1,755 MHz; microseconds until a block has
-# its first tile, and of a kernel that merges pieces, besides its round trips.
+# its first tile, and of a kernel that merges KV splits, besides its round trips.
 GPU_RATE, MULTIPROCESSOR_RATE = 4.5e6, 1e5
 TRIP_TIME = TRIP_CYCLES / 1755
 WARP_RATE = 2 * 32 * KEY_BYTES / TRIP_TIME
 START_TIME, MERGE_TIME = 4, 2
-# Keys of a piece and of a group of pieces. A thread loads those of a group at once: first
+# Keys of a KV split and of a group of them. A thread loads those of a group at once: first
 # the log-sum-exps and outputs of the first group, then the log-sum-exps of four others at
-# a time, then the log-sum-exps and outputs of two at a time. Outputs of pieces that
+# a time, then the log-sum-exps and outputs of two at a time. Outputs of splits that
 # several warps have computed are a trip after the log-sum-exps, which have their places.
-PIECE_KEYS, GROUP_KEYS = 256, 2048
+SPLIT_KEYS, GROUP_KEYS = 256, 2048
 GROUPS_OF_SUMS, GROUPS_OF_OUTPUTS = 4, 2
 # Keys of the table of merges.
 MERGE = [256, 2048, 8192, 32768, 131072]
@@ -125,13 +125,13 @@ def get_merge_time(trips):
 
 
 def make_merge():
-    lines = ["| keys | pieces | trips before | µs | trips | µs |",
+    lines = ["| keys | KV splits | trips before | µs | trips | µs |",
              "|---:|---:|---:|---:|---:|---:|"]
     for keys in MERGE:
-        pieces = -(-keys // PIECE_KEYS)
-        # A log-sum-exp of a piece was loaded twice, and then its outputs.
-        before, now = 1 + 3 * pieces, count_merge_trips(keys)
-        lines.append(f"| {keys:,} | {pieces} | {before:,} | {get_merge_time(before):.0f} | "
+        splits = -(-keys // SPLIT_KEYS)
+        # A log-sum-exp of a split was loaded twice, and then its outputs.
+        before, now = 1 + 3 * splits, count_merge_trips(keys)
+        lines.append(f"| {keys:,} | {splits} | {before:,} | {get_merge_time(before):.0f} | "
                      f"{now} | {get_merge_time(now):.0f} |")
     return lines
 
@@ -139,28 +139,28 @@ def make_merge():
 def get_block_time(sequences, keys):
     """Returns the blocks with work, and the microseconds: each block adds 2,048 keys, and
     starts after the one before has ended."""
-    pieces = -(-keys // 2048)
-    blocks = sequences * KEY_HEADS * pieces
+    splits = -(-keys // 2048)
+    blocks = sequences * KEY_HEADS * splits
     busy = min(blocks, MULTIPROCESSORS)
     rate = min(MULTIPROCESSOR_RATE, GPU_RATE / busy)
     time = START_TIME + min(keys, 2048) * KEY_BYTES / rate
-    # The pieces of a row were merged one after the other, in two loops.
-    merge = get_merge_time(1 + 2 * pieces) if pieces > 1 else 0
+    # The splits of a row were merged one after the other, in two loops.
+    merge = get_merge_time(1 + 2 * splits) if splits > 1 else 0
     return blocks, -(-blocks // MULTIPROCESSORS) * time + merge
 
 
 def get_warp_time(sequences, keys):
-    """The same of warps that add a piece each, one after the other without a pause."""
-    pieces = sequences * KEY_HEADS * -(-keys // PIECE_KEYS)
+    """The same of warps that add a split each, one after the other without a pause."""
+    splits = sequences * KEY_HEADS * -(-keys // SPLIT_KEYS)
     workers = MULTIPROCESSORS * WARPS
-    counts = [pieces // workers + (i < pieces % workers) for i in range(workers)]
+    counts = [splits // workers + (i < splits % workers) for i in range(workers)]
     own = counts[::MULTIPROCESSORS]
     rate = min(MULTIPROCESSOR_RATE, sum(count > 0 for count in own) * WARP_RATE)
-    bytes_of_piece = PIECE_KEYS * KEY_BYTES
-    time = max(pieces * bytes_of_piece / GPU_RATE, sum(own) * bytes_of_piece / rate,
-               max(own) * bytes_of_piece / WARP_RATE)
+    bytes_of_split = SPLIT_KEYS * KEY_BYTES
+    time = max(splits * bytes_of_split / GPU_RATE, sum(own) * bytes_of_split / rate,
+               max(own) * bytes_of_split / WARP_RATE)
     merge = get_merge_time(count_merge_trips(keys))
-    return min(pieces, MULTIPROCESSORS), START_TIME + time + merge
+    return min(splits, MULTIPROCESSORS), START_TIME + time + merge
 
 
 def make_decode():
@@ -195,9 +195,9 @@ def compare_trips(path):
 
 
 def compare_merge(path, keys):
-    """Prints the trips of kernels of a log that merge pieces, if they differ."""
+    """Prints the trips of kernels of a log that merge KV splits, if they differ."""
     with open(path, encoding="utf-8") as file:
-        found = re.findall(r"^ran \S+_merge_pieces .* trips (\d+) ", file.read(), re.M)
+        found = re.findall(r"^ran \S+_merge_splits .* trips (\d+) ", file.read(), re.M)
     expected = count_merge_trips(keys)
     wrong = [int(trips) for trips in found if int(trips) != expected]
     print(f"{len(found)} merges of {keys} keys, expected {expected} trips, different: {wrong}")

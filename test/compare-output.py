@@ -7,12 +7,14 @@
 #
 # ===----------------------------------------------------------------------===#
 #
-# Usage: compare-output.py OLD NEW [INPUT…] [--emit=KIND[:TARGET],…] [-j N]
+# Usage: compare-output.py OLD NEW [INPUT…] [--emit=KIND[:TARGET],…]
+#                          [--rename OLD=NEW,…] [-j N]
 #
 # Compiles each input by the posenc-compile of two folders and compares their output byte
 # by byte, for changes that only move or rename code. Without INPUT these are the files
 # *.json and *.mlir of the examples and of the tests' inputs. Errors are output, too, less
-# the folder of the compiler. Prints each pair that differs, and as its last line how many
+# the folder of the compiler. --rename replaces texts in the output of the old compiler,
+# such as names of kernels. Prints each pair that differs, and as its last line how many
 # are equal. Exits with 1 if one differs, or if not one compiled.
 
 import argparse
@@ -39,10 +41,19 @@ def compile_input(folder, path, kind):
     return run.returncode, run.stdout, run.stderr.replace(os.fsencode(folder), b"")
 
 
+def rename(result, names):
+    """Returns a result of compile_input with the texts of `names`, "OLD=NEW,…", replaced."""
+    code, *texts = result
+    for pair in filter(None, names.split(",")):
+        old, _, new = pair.partition("=")
+        texts = [text.replace(os.fsencode(old), os.fsencode(new)) for text in texts]
+    return code, *texts
+
+
 def compare(options, path, kind):
     """Returns whether the compilers agree, and the exit code of the old one."""
     old, new = (compile_input(folder, path, kind) for folder in (options.old, options.new))
-    return old == new, old[0]
+    return rename(old, options.rename) == new, old[0]
 
 
 def main():
@@ -51,6 +62,7 @@ def main():
     parser.add_argument("new", help="folder of the new posenc-compile")
     parser.add_argument("inputs", nargs="*")
     parser.add_argument("--emit", default=",".join(KINDS))
+    parser.add_argument("--rename", default="", metavar="OLD=NEW,...")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     inputs = options.inputs or sorted(

@@ -182,12 +182,12 @@ mlir::posenc::chooseRingTiles(const GpuAttentionSizes &sizes, int64_t rows) {
   return chooseFitting(kTensorCores, sizes, rows, kSharedBytes90);
 }
 
-int64_t mlir::posenc::getKeysPerPiece(const GpuAttentionSizes &sizes) {
+int64_t mlir::posenc::getKeysPerSplit(const GpuAttentionSizes &sizes) {
   // Wherever bulk copies serve, the tiles of sm_80 do, too, which calls that
   // bulk copies cannot serve fall back to.
   return chooseDecodeTiles(sizes, GpuAttentionTiles::kRowTile)
-             ? kKeysPerPiece
-             : kKeysPerWidePiece;
+             ? kKeysPerSplit
+             : kKeysPerWideSplit;
 }
 
 int64_t WarpgroupTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {

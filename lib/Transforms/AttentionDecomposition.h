@@ -94,7 +94,7 @@ private:
   Value takePositions(Value positions, RotationAttr rotation, bool isRagged,
                       Value start, Value first, OpFoldResult count);
   State createState();
-  State createStateOfPiece(State first);
+  State createStateOfSplit(State first);
   State addKeys(Value panels, Value firstKey, Value end, ValueRange state);
   State addVisibleKeys(Value panels, Value firstKey, Value end,
                        OpFoldResult count, Value isFull, ValueRange state);
@@ -176,10 +176,10 @@ private:
   /// GQA group size, if it is static.
   std::optional<int64_t> headsPerKeyHead;
 
-  // The sequence and heads of the task, and the piece of its keys; null if all
-  // keys are one piece.
+  // The sequence and heads of the task, and its KV split; null if all
+  // keys are one split.
   AttentionSequence sequence;
-  Value head, keyHead, piece;
+  Value head, keyHead, split;
   Tokens queries;
   /// Positions of the task's first and last query in the sequence.
   Value firstPosition, lastPosition;

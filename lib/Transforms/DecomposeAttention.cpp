@@ -93,8 +93,8 @@ void AttentionDecomposition::chooseTiles() {
 /// variables of the scf.forall.
 void AttentionDecomposition::findTask(ValueRange loops) {
   AffineExpr d0 = builder.getAffineDimExpr(0);
-  if (options.numPieces)
-    piece = loops[3];
+  if (options.numSplits)
+    split = loops[3];
   OpFoldResult firstHead = apply(d0 * headsPerTile, {loops[1]});
   head = toValue(firstHead);
   if (headsPerKeyHead) {
@@ -159,12 +159,12 @@ std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
                                        sequence.numKeys);
     end = arith::MinSIOp::create(builder, loc, end, add(begin, keys));
   }
-  if (piece) {
-    Value first = arith::MulIOp::create(builder, loc, piece,
-                                        constant(options.keysPerPiece));
+  if (split) {
+    Value first = arith::MulIOp::create(builder, loc, split,
+                                        constant(options.keysPerSplit));
     begin = arith::MaxSIOp::create(builder, loc, begin, first);
     end = arith::MinSIOp::create(builder, loc, end,
-                                 add(first, constant(options.keysPerPiece)));
+                                 add(first, constant(options.keysPerSplit)));
   }
   return {begin, end};
 }
@@ -188,15 +188,15 @@ AttentionDecomposition::State AttentionDecomposition::createState() {
                                           ArrayRef<int64_t>{0, 2})
                   ->getResult(0);
   State state{acc, max, fill(rows, 1.0)};
-  return piece ? createStateOfPiece(state) : state;
+  return split ? createStateOfSplit(state) : state;
 }
 
-/// Emits the state before the first key of the task's piece: that of the
-/// sequence for the first piece, which thus has the sink.
+/// Emits the state before the first key of the task's split: that of the
+/// sequence for the first split, which thus has the sink.
 AttentionDecomposition::State
-AttentionDecomposition::createStateOfPiece(State first) {
+AttentionDecomposition::createStateOfSplit(State first) {
   Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                        piece, constant(0));
+                                        split, constant(0));
   double infinity = std::numeric_limits<double>::infinity();
   for (auto [part, other] :
        {std::pair<size_t, double>(1, -infinity), {2, 0.0}}) {
@@ -542,22 +542,22 @@ void AttentionDecomposition::insertResults(ValueRange state, ValueRange outputs,
                                            scf::InParallelOp terminator) {
   bool isRagged = op.hasRaggedQueries();
   SmallVector<int64_t> dropped;
-  if (piece)
+  if (split)
     dropped.push_back(0);
   if (!isRagged)
     dropped.push_back(dropped.size());
   Value start = sequence.queryStart;
-  if (piece && isRagged)
+  if (split && isRagged)
     start =
-        createPieceRow(builder, loc, sequence.batch, start, options.maxQueries);
+        createSplitRow(builder, loc, sequence.batch, start, options.maxQueries);
   bool isTokenMajor = op.getQueryLayout() == HeadLayout::TokenMajor;
   for (auto [number, output] : llvm::enumerate(outputs)) {
     bool isOutput = number == 0;
     SmallVector<OpFoldResult> offsets, sizes;
     getSlice(output, op.getQueryLayout(), isRagged, start, queries,
              /*withLanes=*/isOutput, offsets, sizes);
-    if (piece) {
-      offsets.insert(offsets.begin(), piece);
+    if (split) {
+      offsets.insert(offsets.begin(), split);
       sizes.insert(sizes.begin(), attr(1));
     }
     Value init = extract(output, offsets, sizes, dropped);
@@ -621,9 +621,9 @@ ValueRange AttentionDecomposition::decompose() {
     bounds[0] = attr(1);
     bounds[2] = tokens.getNumTiles(constant(numQueryTiles * queriesPerTile));
   }
-  if (options.numPieces)
-    bounds.push_back(options.numPieces);
-  else if (options.keysPerPiece)
+  if (options.numSplits)
+    bounds.push_back(options.numSplits);
+  else if (options.keysPerSplit)
     bounds.push_back(attr(1));
   auto forall = scf::ForallOp::create(builder, loc, bounds, op.getInits(),
                                       /*mapping=*/std::nullopt);
@@ -645,7 +645,7 @@ ValueRange AttentionDecomposition::decompose() {
   return forall.getResults();
 }
 
-Value mlir::posenc::createPieceRow(OpBuilder &builder, Location loc,
+Value mlir::posenc::createSplitRow(OpBuilder &builder, Location loc,
                                    Value sequence, Value start,
                                    int64_t maxQueries) {
   Value limit = arith::ConstantIndexOp::create(builder, loc, maxQueries);
@@ -653,18 +653,18 @@ Value mlir::posenc::createPieceRow(OpBuilder &builder, Location loc,
   return arith::MinSIOp::create(builder, loc, start, rows);
 }
 
-PieceRange mlir::posenc::createPieceRange(ImplicitLocOpBuilder &b, Value begin,
-                                          Value end, int64_t keysPerPiece) {
+SplitRange mlir::posenc::createSplitRange(ImplicitLocOpBuilder &b, Value begin,
+                                          Value end, int64_t keysPerSplit) {
   auto create = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(b,
                                      b.getIntegerAttr(begin.getType(), value));
   };
-  Value keys = create(keysPerPiece);
-  PieceRange range;
+  Value keys = create(keysPerSplit);
+  SplitRange range;
   range.begin = arith::MaxUIOp::create(
       b, arith::DivUIOp::create(b, begin, keys), create(1));
   Value last = arith::DivUIOp::create(
-      b, arith::AddIOp::create(b, end, create(keysPerPiece - 1)), keys);
+      b, arith::AddIOp::create(b, end, create(keysPerSplit - 1)), keys);
   Value hasKeys =
       arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end);
   last = arith::SelectOp::create(b, hasKeys, last, create(0));

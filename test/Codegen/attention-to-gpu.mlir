@@ -31,7 +31,7 @@
 // LAUNCH: gpu.launch_func @kernels::@few_attention_decode_sm_90a_0 blocks in (%{{.*}}, %c1, %c1) threads in (%c128, %c1, %c1) dynamic_shared_memory_size %c149568_i32
 // LAUNCH: gpu.launch_func @kernels::@few_attention_decode_0 blocks
 // LAUNCH: gpu.launch_func @kernels::@few_attention_decode_narrow_0 blocks
-// LAUNCH: gpu.launch_func @kernels::@few_merge_pieces blocks
+// LAUNCH: gpu.launch_func @kernels::@few_merge_splits blocks
 // LAUNCH-NOT: gpu.launch_func
 // LAUNCH-LABEL: func.func @pages
 // LAUNCH-NOT: posenc.online_attention
@@ -93,9 +93,9 @@ func.func @causal(%q: memref<?x?x4x64xbf16>, %k: memref<?x?x2x64xbf16>, %v: memr
   return
 }
 
-// A warp finds its pieces by the sum of those of 32 tasks. Two tiles of keys and values, of
+// A warp finds its splits by the sum of those of 32 tasks. Two tiles of keys and values, of
 // two columns each, are copied before the queries are loaded. After the tile has been read by
-// all lanes, the first lane copies the next one, that of the next piece after the last one.
+// all lanes, the first lane copies the next one, that of the next split after the last one.
 // Of 8 rows, 4 stand for queries, so a lane has one row's maximum. No warp waits for others.
 // RING-LABEL: gpu.func @few_attention_decode_sm_90a_0(
 // RING-COUNT-2: mbarrier.init.shared.b64

@@ -136,8 +136,8 @@ func.func @dynamic_heads(%q: memref<?x?x?x64xf16>, %k: memref<?x?x?x64xf16>, %v:
 // -----
 
 // Sequences of up to 4 queries, of which 4 heads fill a tile of rows, divide the keys into
-// pieces; memory for their results has at most 4 rows of each sequence, a result for each
-// eighth piece, and a limited number of rows of other pieces. The kernel of the other
+// splits; memory for their results has at most 4 rows of each sequence, a result for each
+// eighth split, and a limited number of rows of other splits. The kernel of the other
 // sequences leaves these out.
 // CHECK-LABEL: func.func @ragged(
 // CHECK-DAG: %[[STARTS:.*]] = memref.dim %arg3, %c0
@@ -145,25 +145,25 @@ func.func @dynamic_heads(%q: memref<?x?x?x64xf16>, %k: memref<?x?x?x64xf16>, %v:
 // CHECK-DAG: %[[ROWS:.*]] = arith.minui %{{.*}}, %[[LIMIT]]
 // CHECK-DAG: %[[ALL:.*]] = arith.muli %[[ROWS]], %c8
 // CHECK-DAG: %[[OTHERS:.*]] = arith.minui %{{.*}}, %c172032
-// CHECK-DAG: %[[STATES:.*]] = arith.ceildivui %[[PIECES:.*]], %c8
+// CHECK-DAG: %[[STATES:.*]] = arith.ceildivui %[[SPLITS:.*]], %c8
 // CHECK-DAG: %[[RESULTS:.*]] = arith.muli %[[STATES]], %[[ALL]]
 // CHECK-DAG: %[[SUM:.*]] = arith.addi %[[RESULTS]], %[[OTHERS]]
 // CHECK-DAG: %[[BYTES:.*]] = arith.muli %[[SUM]], %c256
 // CHECK: %[[MEMORY:.*]] = memref.alloc(%[[BYTES]]) : memref<?xi8>
 // CHECK: memref.view %[[MEMORY]][%c0][%[[STATES]], %[[ROWS]]] : memref<?xi8> to memref<?x?x8x64xf32>
-// CHECK: %[[PAIRS:.*]] = arith.muli %[[PIECES]], %c2
+// CHECK: %[[PAIRS:.*]] = arith.muli %[[SPLITS]], %c2
 // CHECK: memref.alloc(%[[PAIRS]], %[[ROWS]]) : memref<?x?x8xf32>
 // CHECK: scf.if
 // CHECK: scf.forall {{.*}} in (%[[STARTS]], 2)
 // CHECK: } else {
-// CHECK: scf.forall (%[[SEQUENCE:.*]], %{{.*}}, %[[PIECE:.*]]) in (%[[STARTS]], 2, %{{.*}})
+// CHECK: scf.forall (%[[SEQUENCE:.*]], %{{.*}}, %[[SPLIT:.*]]) in (%[[STARTS]], 2, %{{.*}})
 // CHECK: %[[IS_OUT:.*]] = arith.cmpi sgt, %{{.*}}, %c4
 // CHECK: arith.select %[[IS_OUT]], %c0, %{{.*}}
 // CHECK: %[[FIRST:.*]] = arith.muli %[[SEQUENCE]], %c4
 // CHECK: %[[ROW:.*]] = arith.minsi %{{.*}}, %[[FIRST]]
 // CHECK: %[[AT:.*]] = arith.addi %[[ROW]],
-// CHECK: tensor.parallel_insert_slice %{{.*}}[%[[PIECE]], %[[AT]],
-// CHECK: gpu.launch_func @{{.*}}merge_pieces
+// CHECK: tensor.parallel_insert_slice %{{.*}}[%[[SPLIT]], %[[AT]],
+// CHECK: gpu.launch_func @{{.*}}merge_splits
 // CHECK: scf.forall (%{{.*}}, %[[TILE:.*]]) in (2, %{{.*}})
 // CHECK: scf.while
 // CHECK: arith.cmpi sle, %{{.*}}, %[[TILE]]
@@ -199,7 +199,7 @@ func.func @ragged(%q: memref<?x8x64xf16>, %k: memref<?x2x?x64xf16>, %v: memref<?
 // GROUPS: } else {
 // GROUPS: scf.for {{.*}} step %c16 iter_args(
 // GROUPS-NOT: scf.if
-// GROUPS: gpu.launch_func @{{.*}}merge_pieces
+// GROUPS: gpu.launch_func @{{.*}}merge_splits
 func.func @few(%q: memref<?x1x8x128xbf16>, %k: memref<?x2x?x128xbf16>, %v: memref<?x2x?x128xbf16>, %n: memref<?xi64>, %o: memref<?x1x8x128xbf16>) {
   posenc.attention causal key_layout = head_major
     ins(%q, %k, %v : memref<?x1x8x128xbf16>, memref<?x2x?x128xbf16>, memref<?x2x?x128xbf16>)

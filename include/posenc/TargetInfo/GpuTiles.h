@@ -89,24 +89,26 @@ std::optional<GpuAttentionTiles>
 chooseAttentionTiles(const GpuAttentionSizes &sizes,
                      bool hasSmallSharedMemory = false);
 
-/// The most queries of a sequence for which kernels cut the keys into pieces.
+/// The max queries of a sequence for which kernels divide the keys into KV
+/// splits.
 inline constexpr int64_t kMaxDecodedQueries = 16;
 
-/// Keys of a piece, which one warp adds, those of a piece of heads that are too
-/// wide for the kernels of few queries, which a block adds, and those of a
-/// group of pieces, whose results are added in their order before those of
+/// Keys of a KV split, which one warp adds, those of a split of heads that are
+/// too wide for the kernels of few queries, which a block adds, and those of a
+/// group of splits, whose results are added in their order before those of
 /// groups. All start at multiples from key 0 on. A result does not depend on
-/// the warp or block that computes a piece.
-inline constexpr int64_t kKeysPerPiece = 256, kKeysPerWidePiece = 2048,
+/// the warp or block that computes a split.
+inline constexpr int64_t kKeysPerSplit = 256, kKeysPerWideSplit = 2048,
                          kKeysPerGroup = 2048;
 
-/// Returns the keys of a piece of few queries.
-int64_t getKeysPerPiece(const GpuAttentionSizes &sizes);
+/// Returns the keys of a KV split of few queries.
+int64_t getKeysPerSplit(const GpuAttentionSizes &sizes);
 
-/// Returns the most queries of a sequence for which kernels cut the keys into
-/// pieces if the sequences of a call differ in their numbers of queries, where
-/// `group` heads share keys: those that fill a tile of rows. More would not
-/// read a key less often, and each needs memory for the results of all pieces.
+/// Returns the max queries of a sequence for which kernels divide the keys into
+/// KV splits if the sequences of a call differ in their numbers of queries,
+/// where `group` heads share keys: those that fill a tile of rows. More would
+/// not read a key less often, and each needs memory for the results of all
+/// splits.
 inline int64_t getMaxRaggedDecodedQueries(int64_t group) {
   return std::max<int64_t>(
       GpuAttentionTiles::kRowTile / std::max<int64_t>(group, 1), 1);

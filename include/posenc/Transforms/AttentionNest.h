@@ -8,8 +8,8 @@
 //
 // The loops that CPUs and GPUs share: an `scf.forall` over sequences, query
 // heads and blocks of queries around an `scf.for` over tiles of keys, whose
-// body is a `posenc.online_attention`. Ragged sequences, lengths, pages, pieces
-// of the keys, and tiles that the masks exclude belong to these loops; a target
+// body is a `posenc.online_attention`. Ragged sequences, lengths, pages, KV
+// splits, and tiles that the masks exclude belong to these loops; a target
 // lowers the tile only.
 //
 //===----------------------------------------------------------------------===//
@@ -55,16 +55,17 @@ struct AttentionNestOptions {
   /// Whether a tile of queries has one head; otherwise it has as many heads of
   /// a group as fit.
   bool oneHeadPerTile = false;
-  /// Keys of a piece: a fourth loop of the `scf.forall` is over the pieces of
-  /// each sequence's keys, which start at multiples of it. 0 if there is none.
-  int64_t keysPerPiece = 0;
-  /// The number of pieces, an index. Null if all keys are one piece; otherwise
-  /// the outputs have the pieces as first dimension.
-  Value numPieces;
+  /// Keys of a KV split: a fourth loop of the `scf.forall` is over the splits
+  /// of each sequence's keys, which start at multiples of it. 0 if there is
+  /// none.
+  int64_t keysPerSplit = 0;
+  /// The number of KV splits, an index. Null if all keys are one split;
+  /// otherwise the outputs have the splits as first dimension.
+  Value numSplits;
   /// With ragged queries, sequences of fewer queries than `minQueries`, or of
   /// more than `maxQueries` unless that is 0, are left out: their results stay
-  /// as they are. Pieces of ragged queries have a `maxQueries`, and
-  /// `createPieceRow` says where a sequence's results begin in them.
+  /// as they are. Splits of ragged queries have a `maxQueries`, and
+  /// `createSplitRow` says where a sequence's results begin in them.
   int64_t minQueries = 0, maxQueries = 0;
   /// Whether the loop over tiles of ragged queries is over those of all
   /// sequences, in one list, so that their number follows from the number of
@@ -74,22 +75,22 @@ struct AttentionNestOptions {
   RotationTables queryTables, keyTables;
 };
 
-/// Returns the first row, in the results of pieces, of a sequence whose queries
-/// begin at `start` and are at most `maxQueries`. Rows of sequences do not
-/// overlap, and are fewer than min(all queries, sequences * maxQueries).
-Value createPieceRow(OpBuilder &builder, Location loc, Value sequence,
+/// Returns the first row, in the results of KV splits, of a sequence whose
+/// queries begin at `start` and are at most `maxQueries`. Rows of sequences do
+/// not overlap, and are fewer than min(all queries, sequences * maxQueries).
+Value createSplitRow(OpBuilder &builder, Location loc, Value sequence,
                      Value start, int64_t maxQueries);
 
-/// The pieces with keys after the first one, which has results without keys,
+/// The KV splits with keys after the first one, which has results without keys,
 /// too: at least 1, and an end that is at least `begin`.
-struct PieceRange {
+struct SplitRange {
   Value begin, end;
 };
 
-/// Returns the pieces after the first one that have some of the keys from
+/// Returns the splits after the first one that have some of the keys from
 /// `begin` to before `end`, all of one integer or index type.
-PieceRange createPieceRange(ImplicitLocOpBuilder &b, Value begin, Value end,
-                            int64_t keysPerPiece);
+SplitRange createSplitRange(ImplicitLocOpBuilder &b, Value begin, Value end,
+                            int64_t keysPerSplit);
 
 /// Emits the loops of an attention op on tensors at the insertion point.
 /// Returns the results that replace those of the op.

@@ -25,8 +25,8 @@ import numpy
 
 HEADS, KEY_HEADS, DIM, PAGE = 32, 8, 128, 16
 MULTIPROCESSORS, BLOCK_ROWS = 132, 48
-# As kKeysPerPiece and getMaxRaggedDecodedQueries(4).
-PIECE, FEW = 256, 4
+# As kKeysPerSplit and getMaxRaggedDecodedQueries(4).
+SPLIT, FEW = 256, 4
 DECODE = [(1, 1000)] * 64
 # Pages in a row of the table, or None for ragged keys, and the queries and keys of each
 # sequence.
@@ -49,9 +49,9 @@ def count_useful(sequences):
     few = [(queries, keys) for queries, keys in sequences if 0 < queries <= FEW]
     many = [queries for queries, _ in sequences if queries > FEW]
     return {
-        "decode": (KEY_HEADS * sum(divide(keys, PIECE) for _, keys in few), 1),
+        "decode": (KEY_HEADS * sum(divide(keys, SPLIT) for _, keys in few), 1),
         # A block merges 512 channels.
-        "merge_pieces": (sum(queries for queries, _ in few) * HEADS * DIM // 512, 16),
+        "merge_splits": (sum(queries for queries, _ in few) * HEADS * DIM // 512, 16),
         "attention": (KEY_HEADS * sum(divide(queries, BLOCK_ROWS) for queries in many), 1),
     }
 

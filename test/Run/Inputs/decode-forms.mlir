@@ -8,11 +8,11 @@
 //
 // As attention-forms.mlir, with at most 16 queries of a sequence, which are known
 // when the function is compiled, or with ragged queries, of which some sequences have
-// as few as fill 16 rows. A piece of the keys has 256, in `latent` 2,048.
+// as few as fill 16 rows. A KV split has 256 keys, in `latent` 2,048.
 //
 //===----------------------------------------------------------------------===//
 
-// One piece, and 17, of which sequences use 17, 9, 8 and none.
+// One split, and 17, of which sequences use 17, 9, 8 and none.
 // INPUTS: 2x1x8x64xbf16 2x2x150x64xbf16 2x2x150x64xbf16 i64[150,1]
 // INPUTS: 4x1x8x64xbf16 4x2x4200x64xbf16 4x2x4200x64xbf16 i64[4200,2049,2048,0]
 // INPUTS: 0x1x8x64xbf16 0x2x9x64xbf16 0x2x9x64xbf16 0xi64=0
@@ -34,7 +34,7 @@ func.func @five_raw(%q: tensor<?x5x9x128xbf16>, %k: tensor<?x1x?x128xbf16>, %v: 
   return %r : tensor<?x5x9x128xbf16>
 }
 
-// The first piece has the sink. The windows begin in the twelfth piece and in the second.
+// The first split has the sink. The windows begin in the twelfth split and in the second.
 // INPUTS: 2x3x2x80xf16 2x2x4200x80xf16 2x2x4200x80xf16 2xf32 i64[4200,7] 2x3x2xf32=0
 // INPUTS: 1x3x2x80xf16 1x2x1500x80xf16 1x2x1500x80xf16 2xf32 i64[1500] 1x3x2xf32=0
 func.func @sinks(%q: tensor<?x3x2x80xf16>, %k: tensor<?x2x?x80xf16>, %v: tensor<?x2x?x80xf16>, %s: tensor<2xf32>, %n: tensor<?xi64>, %l: tensor<?x3x2xf32>) -> (tensor<?x3x2x80xf16>, tensor<?x3x2xf32>) {
@@ -57,7 +57,7 @@ func.func @paged(%q: tensor<?x1x4x64xf16>, %k: tensor<?x2x32x64xf16>, %v: tensor
 }
 
 // Sequences of 1, 4, 0 and 9 queries, and 3 tokens after the last one: the results of
-// pieces of the first two begin at rows 0 and 1. Then more tokens than rows of pieces,
+// splits of the first two begin at rows 0 and 1. Then more tokens than rows of splits,
 // of which those of the last sequence begin at row 8, the second tile of rows.
 // INPUTS: 17x8x64xbf16 280x2x32x64xbf16 280x2x32x64xbf16 4x70xi32=iota i64[0,1,5,5,14] i64[2100,2049,9,2200] 17x8xf32=0
 // INPUTS: 36x8x64xbf16 210x2x32x64xbf16 210x2x32x64xbf16 3x70xi32=iota i64[0,30,32,36] i64[40,2240,2] 36x8xf32=0
@@ -85,7 +85,7 @@ func.func @ragged_keys(%q: tensor<?x6x128xf16>, %k: tensor<?x1x128xf16>, %v: ten
 }
 
 // Keys of MLA, with the tiles of many queries: 16 heads have one key, and the first
-// sequence uses two pieces.
+// sequence uses two splits.
 // INPUTS: 2x1x16x576xbf16 2x1x2080x576xbf16 2x1x2080x512xbf16 i64[2080,67] 2x1x16x512xbf16=0
 func.func @latent(%q: tensor<?x1x16x576xbf16>, %k: tensor<?x1x?x576xbf16>, %v: tensor<?x1x?x512xbf16>, %n: tensor<?xi64>, %o: tensor<?x1x16x512xbf16>) -> tensor<?x1x16x512xbf16> {
   %r = posenc.attention causal key_layout = head_major
@@ -95,7 +95,7 @@ func.func @latent(%q: tensor<?x1x16x576xbf16>, %k: tensor<?x1x?x576xbf16>, %v: t
   return %r : tensor<?x1x16x512xbf16>
 }
 
-// A window reaches into two pieces. Products with the scales are exact.
+// A window reaches into two splits. Products with the scales are exact.
 // INPUTS: 1x2x4x64xbf16 1x2x2100x64xi8 1x2x2100x64xi8 1x2x2100xf32=0.03125 1x2x2100xf32=0.015625 i64[2100]
 func.func @cache_i8(%q: tensor<?x2x4x64xbf16>, %k: tensor<?x2x?x64xi8>, %v: tensor<?x2x?x64xi8>, %s: tensor<?x2x?xf32>, %t: tensor<?x2x?xf32>, %n: tensor<?xi64>) -> tensor<?x2x4x64xbf16> {
   %r = posenc.attention causal window_left = 100 key_layout = head_major

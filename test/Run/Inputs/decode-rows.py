@@ -29,7 +29,7 @@ HAS_FAULT = sys.argv[1] == "--fault"
 MODULE, FOLDER, RUN, *OPTIONS = sys.argv[1 + HAS_FAULT:]
 LENGTHS = [2100, 2048, 2]
 QUERIES, HEADS, KEY_HEADS, CHANNELS = 2, 4, 2, 64
-# Other warps compute a piece in each call.
+# Other warps compute a KV split in each call.
 MULTIPROCESSORS = itertools.cycle(["132", "1", "5"])
 # The largest relative errors, for f16 and bf16.
 LIMITS = {"hidden": 1e-3, "wide": 4e-3, "server": 4e-3}
@@ -179,13 +179,13 @@ def compare_ragged(random):
         yield (f"ragged sequences {chosen}, {pages_of_table} pages",
                numpy.array_equal(bits, wanted))
     if not HAS_FAULT:
-        # There is no memory for all pieces of such a table.
+        # There is no memory for all KV splits of such a table.
         yield "a wide table", numpy.array_equal(run(range(5), 12300, 0, "1"), expected)
 
 
 def compare_zeros():
-    """Compares f32 sequences whose last piece has results of -0, which the sum of their
-    group keeps only if no empty state is added to them. Which warp has the piece differs."""
+    """Compares f32 sequences whose last split has results of -0, which the sum of their
+    group keeps only if no empty state is added to them. Which warp has the split differs."""
     module = pathlib.Path(FOLDER, "zeros.mlir")
     q, k = "tensor<?x1x2x64xf32>", "tensor<?x1x?x64xf32>"
     module.write_text(

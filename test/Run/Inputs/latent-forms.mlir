@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// One piece, and two, of which sequences use two, one and none. The last tiles have 39
+// One KV split, and two, of which sequences use two, one and none. The last tiles have 39
 // keys, 3 and 1, so that the second warpgroup has 7 and none.
 // INPUTS: 2x1x16x576xbf16 2x1x70x576xbf16 i64[64,7] 2x1x16x512xbf16=0
 // INPUTS: 4x1x16x576xbf16 4x1x2300x576xbf16 i64[2279,67,1,0] 4x1x16x512xbf16=0
@@ -92,7 +92,7 @@ func.func @two_128(%q: tensor<?x2x128x576xbf16>, %k: tensor<?x1x?x576xbf16>, %n:
 }
 
 // Twenty heads with sinks and three queries: rows without a query in both tiles of rows.
-// The window begins in the second piece.
+// The window begins in the second split.
 // INPUTS: 2x3x20x576xbf16 2x1x2300x576xbf16 i64[2290,90] 2x3x20x512xbf16=0 20xf32 2x3x20xf32=0
 func.func @three_20(%q: tensor<?x3x20x576xbf16>, %k: tensor<?x1x?x576xbf16>, %n: tensor<?xi64>, %o: tensor<?x3x20x512xbf16>, %s: tensor<20xf32>, %l: tensor<?x3x20xf32>) -> (tensor<?x3x20x512xbf16>, tensor<?x3x20xf32>) {
   %c0 = arith.constant 0 : index
@@ -109,7 +109,7 @@ func.func @three_20(%q: tensor<?x3x20x576xbf16>, %k: tensor<?x1x?x576xbf16>, %n:
 }
 
 // Scores of a region, and tiles that another one masks: all but two, of two
-// pieces of the keys.
+// KV splits.
 // INPUTS: 1x2x16x576xbf16 1x1x2200x576xbf16 i64[2150] 1x2x16x512xbf16=0
 func.func @region(%q: tensor<?x2x16x576xbf16>, %k: tensor<?x1x?x576xbf16>, %n: tensor<?xi64>, %o: tensor<?x2x16x512xbf16>) -> tensor<?x2x16x512xbf16> {
   %c0 = arith.constant 0 : index

@@ -112,8 +112,8 @@ TEST(GpuTiles, RowsDoNotChangeTheKeysOfDecodeTiles) {
       EXPECT_EQ(few->getRows(), 16);
       EXPECT_EQ(few->keys, many->keys);
       EXPECT_EQ(few->keyParts, many->keyParts);
-      EXPECT_EQ(getKeysPerPiece(sizes), kKeysPerPiece);
-      EXPECT_EQ(kKeysPerPiece % few->keys, 0);
+      EXPECT_EQ(getKeysPerSplit(sizes), kKeysPerSplit);
+      EXPECT_EQ(kKeysPerSplit % few->keys, 0);
       for (const GpuAttentionTiles &tiles : {*few, *many}) {
         EXPECT_LE(tiles.getSharedBytes(sizes), 99 * 1024);
         // Each warp has queries of its own.
@@ -138,8 +138,8 @@ TEST(GpuTiles, RingsHaveTheirSharedMemoryAndRegisters) {
     EXPECT_EQ(few->getRows(), 16);
     EXPECT_EQ(few->keys, many->keys);
     EXPECT_EQ(few->keyParts, many->keyParts);
-    EXPECT_EQ(getKeysPerPiece(sizes), kKeysPerPiece);
-    EXPECT_EQ(kKeysPerPiece % few->keys, 0);
+    EXPECT_EQ(getKeysPerSplit(sizes), kKeysPerSplit);
+    EXPECT_EQ(kKeysPerSplit % few->keys, 0);
     for (const GpuAttentionTiles &tiles : {*few, *many}) {
       EXPECT_LE(tiles.getSharedBytes(sizes), 227 * 1024);
       // The next tile must be aligned as the swizzle's pattern is.

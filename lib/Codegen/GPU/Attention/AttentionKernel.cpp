@@ -107,13 +107,13 @@ void AttentionKernel::captureOperands() {
 /// Computes the indices of a tile of queries, which are those of a sequence, of
 /// a head and of a tile in it, and the scalars of the loops. The last tiles of
 /// a head, which see the most keys if attention is causal, come first, and the
-/// first pieces of all sequences, which have the most keys.
+/// first splits of all sequences, which have the most keys.
 void AttentionKernel::takeQueries(Value number) {
   Value rest = number;
   SmallVector<Value> indices(gridSizes.size());
   SmallVector<size_t> order{kQueryTile, 1, 0};
-  if (gridSizes.size() > kPiece)
-    order.push_back(kPiece);
+  if (gridSizes.size() > kSplit)
+    order.push_back(kSplit);
   for (size_t dim : ArrayRef(order).drop_back())
     std::tie(rest, indices[dim]) =
         divide32(b, b.getLoc(), rest, gridSizes[dim]);
@@ -125,14 +125,14 @@ void AttentionKernel::takeQueries(Value number) {
   reader.cloneScalars(*loops.getBody());
 }
 
-bool AttentionKernel::hasPieces() {
+bool AttentionKernel::hasSplits() {
   scf::ForallOp loops = nest.loops;
-  return loops.getRank() == kLoopsWithPieces &&
-         !isConstantIntValue(loops.getMixedUpperBound()[kPiece], 1);
+  return loops.getRank() == kLoopsWithSplits &&
+         !isConstantIntValue(loops.getMixedUpperBound()[kSplit], 1);
 }
 
-/// Emits an i1 after `takeQueries`: whether there is a query, and, in pieces of
-/// the keys, a key that it sees by its position. The first piece has work
+/// Emits an i1 after `takeQueries`: whether there is a query, and, in KV
+/// splits, a key that it sees by its position. The first split has work
 /// without keys: the sums of none, or of a sink. Null if all tiles have work.
 Value AttentionKernel::emitHasWork() {
   scf::ForallOp loops = nest.loops;
@@ -142,14 +142,14 @@ Value AttentionKernel::emitHasWork() {
   if (count)
     hasWork = b.compare(arith::CmpIPredicate::sgt, *count,
                         createIndex(b, b.getLoc(), 0));
-  if (!hasPieces())
+  if (!hasSplits())
     return hasWork;
   scf::ForOp keys = nest.keys;
   Value hasKeys =
       b.compare(arith::CmpIPredicate::slt, reader.get(keys.getLowerBound()),
                 reader.get(keys.getUpperBound()));
   Value isFirst = b.compare(arith::CmpIPredicate::eq,
-                            reader.get(loops.getInductionVars()[kPiece]),
+                            reader.get(loops.getInductionVars()[kSplit]),
                             createIndex(b, b.getLoc(), 0));
   return b.both(hasWork, arith::OrIOp::create(b, hasKeys, isFirst));
 }
@@ -595,13 +595,13 @@ int64_t AttentionKernel::getBlocksPerMultiprocessor() const {
 }
 
 Value AttentionKernel::getNumBlocks() {
-  return hasPieces() ? limitBlocks(host, nest.loops, numTiles,
+  return hasSplits() ? limitBlocks(host, nest.loops, numTiles,
                                    getBlocksPerMultiprocessor())
                      : numTiles;
 }
 
 void AttentionKernel::emitGrid() {
-  if (!hasPieces()) {
+  if (!hasSplits()) {
     ifWorking([&] { emitBlock(); });
     return;
   }

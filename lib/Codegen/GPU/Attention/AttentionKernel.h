@@ -44,10 +44,10 @@ protected:
   virtual void emitGrid();
   /// Emits what the block does, after its indices and scalars are known.
   void emitBlock();
-  /// Whether tiles of queries have pieces of the keys, of which the loops have
+  /// Whether tiles of queries have KV splits, of which the loops have
   /// as many as memory has keys. The launch has at most as many blocks as the
-  /// GPU holds at once, and these share the pieces with keys.
-  bool hasPieces();
+  /// GPU holds at once, and these share the splits with keys.
+  bool hasSplits();
   int64_t getBlocksPerMultiprocessor() const;
   /// Returns the number of blocks, an index of the host.
   virtual Value getNumBlocks();
@@ -315,7 +315,7 @@ protected:
   SmallVector<Row> rows;
   SmallVector<Value> gridSizes;
   /// Dimensions of the grid.
-  static constexpr size_t kQueryTile = 2, kPiece = 3;
+  static constexpr size_t kQueryTile = 2, kSplit = 3;
   /// The number of tiles of queries, an index of the host. The same in the
   /// kernel, if blocks have several tiles; null if they have one.
   Value numTiles, tilesOfGrid;

@@ -10,7 +10,7 @@
 
 #include "GPU/Launch/DeviceFacts.h"
 #include "GpuAttention.h"
-#include "MergePieces.h"
+#include "MergeSplits.h"
 #include "ThreadSoftmax.h"
 #include "WarpgroupBuilder.h"
 
@@ -29,7 +29,7 @@ std::optional<GpuAttentionTiles>
 mlir::posenc::getDecodeTiles(const AttentionNestParts &nest) {
   scf::ForallOp loops = nest.loops;
   OnlineAttentionOp tile = nest.tile;
-  if (loops.getRank() != kLoopsWithPieces)
+  if (loops.getRank() != kLoopsWithSplits)
     return std::nullopt;
   auto shape = cast<ShapedType>(tile.getQuery().getType()).getShape();
   int64_t rows = shape[0] * shape[1];
@@ -47,7 +47,7 @@ SharedAddress DecodeAttention::getQuery(Value row, Value channel) {
   return address;
 }
 
-/// Returns the tiles of a piece. Those of all pieces of a run, one after the
+/// Returns the tiles of a split. Those of all splits of a run, one after the
 /// other, take the warp's stages in turn.
 AttentionKernel::TileRange DecodeAttention::getTileRange() {
   TileRange range = AttentionKernel::getTileRange();
@@ -67,71 +67,71 @@ void DecodeAttention::takeLoads() {
 void DecodeAttention::endTiles(Value stage) { progress.front() = stage; }
 
 //===----------------------------------------------------------------------===//
-// Pieces of warps
+// KV splits of warps
 //===----------------------------------------------------------------------===//
 
 /// Maps the loops over sequences, heads and tiles of queries, and clones the
-/// scalars that do not depend on the piece.
+/// scalars that do not depend on the split.
 void DecodeAttention::takeTask(Value number, Value head) {
   scf::ForallOp loops = nest.loops;
   Value tilesOfQueries = b.toI32(gridSizes[kQueryTile]);
   Value sequence = b.createOrFold<arith::DivUIOp>(number, tilesOfQueries),
         tile = b.createOrFold<arith::RemUIOp>(number, tilesOfQueries);
   reader.getScalars().map(
-      ArrayRef(loops.getInductionVars()).take_front(kPiece),
+      ArrayRef(loops.getInductionVars()).take_front(kSplit),
       ValueRange{b.toIndex(sequence), b.toIndex(head), b.toIndex(tile)});
   reader.cloneInvariantScalars(cast<LoopLikeOpInterface>(*loops));
 }
 
-/// Clones the scalars of a piece, an index, of the task.
-void DecodeAttention::takePiece(Value piece) {
+/// Clones the scalars of a split, an index, of the task.
+void DecodeAttention::takeSplit(Value split) {
   scf::ForallOp loops = nest.loops;
-  reader.getScalars().map(loops.getInductionVars()[kPiece], piece);
+  reader.getScalars().map(loops.getInductionVars()[kSplit], split);
   reader.cloneScalars(*loops.getBody());
 }
 
-/// Emits the pieces of each head of a task that have work: none without
-/// queries, otherwise piece 0, with the sums of no keys or of a sink, and those
+/// Emits the splits of each head of a task that have work: none without
+/// queries, otherwise split 0, with the sums of no keys or of a sink, and those
 /// with keys that a query sees by its position.
-DecodeAttention::Pieces DecodeAttention::findPieces(Value number) {
+DecodeAttention::Splits DecodeAttention::findSplits(Value number) {
   Value none = b.i32(0), one = b.i32(1);
-  Pieces pieces{one, one};
+  Splits splits{one, one};
   reader.withScope([&] {
     takeTask(number, none);
     if (std::optional<Value> queries = getNumQueries(nest.outputs.front()))
-      pieces.count = b.select(b.compare(arith::CmpIPredicate::sgt, *queries,
+      splits.count = b.select(b.compare(arith::CmpIPredicate::sgt, *queries,
                                         createIndex(b, b.getLoc(), 0)),
                               one, none);
-    if (!hasPieces())
+    if (!hasSplits())
       return;
-    // Pieces bound the keys of the first and of the last one only on one side.
+    // Splits bound the keys of the first and of the last one only on one side.
     scf::ForOp keys = nest.keys;
     Value begin, end;
     reader.withScope([&] {
-      takePiece(createIndex(b, b.getLoc(), 0));
+      takeSplit(createIndex(b, b.getLoc(), 0));
       begin = b.toI32(reader.get(keys.getLowerBound()));
     });
     reader.withScope([&] {
-      takePiece(b.add(gridSizes[kPiece], -1));
+      takeSplit(b.add(gridSizes[kSplit], -1));
       end = b.toI32(reader.get(keys.getUpperBound()));
     });
-    PieceRange range = createPieceRange(b, begin, end, kKeysPerPiece);
-    pieces.second = range.begin;
+    SplitRange range = createSplitRange(b, begin, end, kKeysPerSplit);
+    splits.second = range.begin;
     Value count = b.add(b.sub(range.end, range.begin), 1);
-    pieces.count = b.mul(pieces.count, count);
+    splits.count = b.mul(splits.count, count);
   });
-  return pieces;
+  return splits;
 }
 
 /// The same of a lane's task, of which there may be none.
-DecodeAttention::Pieces DecodeAttention::findOwnPieces(Value first) {
+DecodeAttention::Splits DecodeAttention::findOwnSplits(Value first) {
   Value number = b.add(first, lane);
   Type i32 = b.getI32Type();
   SmallVector<Value> found = b.emitIf(
       b.compare(arith::CmpIPredicate::ult, number, numTasks), {i32, i32},
       [&]() -> SmallVector<Value> {
-        Pieces pieces = findPieces(number);
-        return {pieces.count, pieces.second};
+        Splits splits = findSplits(number);
+        return {splits.count, splits.second};
       },
       [&]() -> SmallVector<Value> { return {b.i32(0), b.i32(1)}; });
   return {found[0], found[1]};
@@ -147,11 +147,11 @@ Value DecodeAttention::addLanesBefore(Value value) {
   return value;
 }
 
-/// Emits the code of a warp. The pieces with work of all tasks and heads are
+/// Emits the code of a warp. The splits with work of all tasks and heads are
 /// one list, of which each warp of the grid takes as many one after the other.
-/// The lanes look at 32 tasks together. There are fewer than 2^31 pieces.
+/// The lanes look at 32 tasks together. There are fewer than 2^31 splits.
 void DecodeAttention::emitGrid() {
-  if (hasPieces())
+  if (hasSplits())
     findDestinations();
   startWarp();
   numCopiers = GpuAttentionTiles::kWarp;
@@ -163,7 +163,7 @@ void DecodeAttention::emitGrid() {
   Value total =
       b.emitLoop(none, numTasks, step, none,
                  [&](Value task, ValueRange carried) -> SmallVector<Value> {
-                   return {b.add(carried[0], findOwnPieces(task).count)};
+                   return {b.add(carried[0], findOwnSplits(task).count)};
                  })[0];
   total =
       b.mul(b.reduceLanes(total, [&](Value x, Value y) { return b.add(x, y); }),
@@ -181,11 +181,11 @@ void DecodeAttention::emitGrid() {
   Value end = b.add(
       begin, b.add(share, arith::ExtUIOp::create(b, b.getI32Type(), isLonger)));
   // Few values are carried, as the loops over tiles have no registers for more:
-  // the number of the next piece, the first of 32 tasks, and the number of its
-  // first piece.
+  // the number of the next split, the first of 32 tasks, and the number of its
+  // first split.
   SmallVector<Value> inits{begin, none, none};
   llvm::append_range(inits, progress);
-  // Another stream may shorten sequences meanwhile, so that the pieces end
+  // Another stream may shorten sequences meanwhile, so that the splits end
   // before `end`.
   b.emitWhile(
       inits,
@@ -194,7 +194,7 @@ void DecodeAttention::emitGrid() {
                       b.compare(ult, all[1], numTasks));
       },
       [&](ValueRange all) {
-        Pieces own = findOwnPieces(all[1]);
+        Splits own = findOwnSplits(all[1]);
         Value count = b.mul(own.count, heads);
         Value ownEnd = b.add(all[2], addLanesBefore(count));
         Value lanes = b.ballot(b.compare(ult, all[0], ownEnd));
@@ -206,7 +206,7 @@ void DecodeAttention::emitGrid() {
                   b.add(all[1], first), b.shuffle(b.sub(ownEnd, count), first),
                   b.shuffle(own.count, first), b.shuffle(own.second, first)};
               progress = llvm::to_vector(all.drop_front(3));
-              Value length = emitPieces(task, all[0], end);
+              Value length = emitSplits(task, all[0], end);
               SmallVector<Value> after{b.add(all[0], length), all[1], all[2]};
               llvm::append_range(after, progress);
               return after;
@@ -220,15 +220,15 @@ void DecodeAttention::emitGrid() {
       });
 }
 
-/// Emits the pieces of the list of all from `number` on that come before `end`
-/// and are consecutive pieces of one head of the task. Returns their number.
-Value DecodeAttention::emitPieces(const Task &task, Value number, Value end) {
+/// Emits the splits of the list of all from `number` on that come before `end`
+/// and are consecutive splits of one head of the task. Returns their number.
+Value DecodeAttention::emitSplits(const Task &task, Value number, Value end) {
   Value inTask = b.sub(number, task.begin);
   Value head = arith::DivUIOp::create(b, inTask, task.count);
   Value index = b.sub(inTask, b.mul(head, task.count));
-  // Piece 0 is followed by those with keys.
+  // Split 0 is followed by those with keys.
   Value isFirst = b.compare(arith::CmpIPredicate::eq, index, b.i32(0));
-  Value piece =
+  Value split =
       b.select(isFirst, b.i32(0), b.add(b.add(index, -1), task.second));
   Value isAlone = b.both(
       isFirst, b.compare(arith::CmpIPredicate::ugt, task.second, b.i32(1)));
@@ -237,7 +237,7 @@ Value DecodeAttention::emitPieces(const Task &task, Value number, Value end) {
   length = b.select(isAlone, b.i32(1), length);
   originOfRun = b.sub(b.sub(number, index), firstOfWarp);
   secondOfRun = task.second;
-  emitRun(task.number, head, piece, length);
+  emitRun(task.number, head, split, length);
   return length;
 }
 
@@ -252,25 +252,25 @@ void DecodeAttention::findThread() {
   copier = lane;
 }
 
-/// Emits `length` pieces of a head, of which the first is `piece`, one after
+/// Emits `length` splits of a head, of which the first is `split`, one after
 /// the other. While the results of one are computed and stored, tiles of the
 /// next one are under way, unless `where` has bounds.
-void DecodeAttention::emitRun(Value task, Value head, Value piece,
+void DecodeAttention::emitRun(Value task, Value head, Value split,
                               Value length) {
   findThread();
   scf::ForOp keys = nest.keys;
-  Value first = b.toIndex(piece), end = b.toIndex(b.add(piece, length));
+  Value first = b.toIndex(split), end = b.toIndex(b.add(split, length));
   Value one = createIndex(b, b.getLoc(), 1);
   reader.withScope([&] {
     takeTask(task, head);
     reader.withScope([&] {
-      takePiece(b.sub(end, one));
+      takeSplit(b.sub(end, one));
       endOfRun = reader.get(keys.getUpperBound());
-      // Tiles of a piece have no keys beyond its end.
+      // Tiles of a split have no keys beyond its end.
       scalarsOfRun = reader.getScalars();
     });
     reader.withScope([&] {
-      takePiece(first);
+      takeSplit(first);
       if (hasBounds())
         endOfRun = nullptr;
       else
@@ -283,16 +283,16 @@ void DecodeAttention::emitRun(Value task, Value head, Value piece,
                           [&](Value number, ValueRange carried) {
                             progress = llvm::to_vector(carried);
                             reader.withScope([&] {
-                              takePiece(number);
+                              takeSplit(number);
                               if (hasBounds())
                                 startTiles();
                               State state = emitTiles(createState());
                               findThread();
-                              if (hasPieces())
-                                storePiece(state, number);
+                              if (hasSplits())
+                                storeSplit(state, number);
                               else
                                 storeResults(state);
-                              // The next piece overwrites tiles.
+                              // The next split overwrites tiles.
                               if (hasBounds())
                                 syncTiles();
                             });
@@ -317,23 +317,23 @@ void DecodeAttention::startWarp() {
   progress = {b.mul(warp, tiles.stages)};
 }
 
-/// A block for each piece, up to as many as the GPU holds at once, and as there
+/// A block for each split, up to as many as the GPU holds at once, and as there
 /// is memory for.
 Value DecodeAttention::getNumBlocks() {
   Value blocks =
       limitBlocks(host, nest.loops, numTiles, getBlocksPerMultiprocessor());
-  if (!hasPieces())
+  if (!hasSplits())
     return blocks;
   Location loc = b.getLoc();
   return host.createOrFold<arith::MinUIOp>(
-      loc, blocks, createIndex(host, loc, kMaxPieceWarps / tiles.warps));
+      loc, blocks, createIndex(host, loc, kMaxSplitWarps / tiles.warps));
 }
 
 //===----------------------------------------------------------------------===//
-// Results of pieces
+// Results of KV splits
 //===----------------------------------------------------------------------===//
 
-/// Finds the destinations of pieces, and passes their size.
+/// Finds the destinations of splits, and passes their size.
 void DecodeAttention::findDestinations() {
   for (const AttentionNestParts::Output &output : nest.outputs) {
     linalg::GenericOp compute = output.compute;
@@ -345,57 +345,57 @@ void DecodeAttention::findDestinations() {
                     ->get()
                     .getDefiningOp<bufferization::ToTensorOp>();
   Location loc = loops.getLoc();
-  // A piece has a pair of numbers for each row.
+  // A split has a pair of numbers for each row.
   auto type = cast<MemRefType>(tensor.getBuffer().getType());
   Value size = createIndex(host, loc, 1);
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
     size = host.createOrFold<arith::MulIOp>(
         loc, size,
         host.createOrFold<memref::DimOp>(loc, tensor.getBuffer(), dim));
-  numPieceRows = kernel.addIndex(
+  numSplitRows = kernel.addIndex(
       host,
       host.createOrFold<arith::DivUIOp>(loc, size, createIndex(host, loc, 2)));
 }
 
-/// Adds the results of a piece, whose number is an index, to the state of its
-/// group, or, if another warp has the first piece of that, stores them by
+/// Adds the results of a split, whose number is an index, to the state of its
+/// group, or, if another warp has the first split of that, stores them by
 /// themselves.
-void DecodeAttention::storePiece(const State &state, Value number) {
+void DecodeAttention::storeSplit(const State &state, Value number) {
   SmallVector<RowSums> sums = emitRowSums(state);
   ThreadSoftmax softmax(b, sum, /*unit=*/1);
   auto eq = arith::CmpIPredicate::eq, ne = arith::CmpIPredicate::ne;
   Value none = b.i32(0);
-  Value piece = b.toI32(number), inGroup = b.rem(piece, kPiecesPerGroup);
-  Value beginOfGroup = b.sub(piece, inGroup);
-  // The number among the head's pieces with work of this one, and of the first
+  Value split = b.toI32(number), inGroup = b.rem(split, kSplitsPerGroup);
+  Value beginOfGroup = b.sub(split, inGroup);
+  // The number among the head's splits with work of this one, and of the first
   // one of its group.
   auto getIndex = [&](Value isFirst, Value inHead) {
     return b.select(isFirst, none, b.add(b.sub(inHead, secondOfRun), 1));
   };
-  Value index = getIndex(b.compare(eq, piece, none), piece);
+  Value index = getIndex(b.compare(eq, split, none), split);
   Value first = getIndex(b.compare(eq, beginOfGroup, none),
                          arith::MaxUIOp::create(b, beginOfGroup, secondOfRun));
   Value isOwn =
       b.compare(arith::CmpIPredicate::sge, b.add(originOfRun, first), none);
   Value isFolded = b.both(isOwn, b.compare(ne, index, first));
   Value hasEntry = b.both(isOwn, b.compare(ne, inGroup, none));
-  // The rows of pieces by themselves: as many as there are, or those of the
-  // first pieces of each warp.
+  // The rows of splits by themselves: as many as there are, or those of the
+  // first splits of each warp.
   Value areAll =
-      b.compare(arith::CmpIPredicate::ule, numPieceRows,
-                createIndex(b, b.getLoc(), getMaxPieceRows(numRows)));
+      b.compare(arith::CmpIPredicate::ule, numSplitRows,
+                createIndex(b, b.getLoc(), getMaxSplitRows(numRows)));
   Value blocks = b.toI32(gpu::GridDimOp::create(b, gpu::Dimension::x));
   Value block = b.toI32(gpu::BlockIdOp::create(b, gpu::Dimension::x));
   Value worker = b.add(block, b.mul(blocks, warp));
   Value ownRows = b.mul(
-      b.add(b.mul(worker, kPiecesPerGroup - 1), b.add(originOfRun, index)),
+      b.add(b.mul(worker, kSplitsPerGroup - 1), b.add(originOfRun, index)),
       numRows);
   const GpuKernel::Tensor &to = reader.getTensor(outputs.getDestination()),
                           &entries = reader.getTensor(logSums.getDestination());
   Value groups =
-      b.div(b.add(gridSizes[kPiece], kPiecesPerGroup - 1), kPiecesPerGroup);
+      b.div(b.add(gridSizes[kSplit], kSplitsPerGroup - 1), kSplitsPerGroup);
   Value firstRow = b.mul(groups, to.strides[0]);
-  Value group = b.toIndex(b.div(piece, kPiecesPerGroup));
+  Value group = b.toIndex(b.div(split, kSplitsPerGroup));
   Value isFirstLane = b.compare(eq, laneColumn, none);
   auto type = VectorType::get({2}, sum);
   llvm::MaybeAlign alignment(2 * sum.getWidth() / 8);
@@ -408,7 +408,7 @@ void DecodeAttention::storePiece(const State &state, Value number) {
     vector::StoreOp::create(b, pair, memref, ValueRange(offset),
                             /*nontemporal=*/false, alignment);
   };
-  // Lanes read what another one has stored of the piece before.
+  // Lanes read what another one has stored of the split before.
   syncTiles();
   for (int64_t i = 0; i < getNumRows(); ++i) {
     const Row &row = rows[i];
@@ -447,11 +447,11 @@ void DecodeAttention::storePiece(const State &state, Value number) {
         [&] { return empty; });
     Value logSum = emitResult(logSums, {}, sums[i]);
     SmallVector<Value> after =
-        addPiece(softmax, logSum, results, /*exists=*/nullptr, before);
+        addSplit(softmax, logSum, results, /*exists=*/nullptr, before);
     // All lanes of the row have its maximum and sum.
     syncTiles();
     b.emitIf(exists, [&] {
-      // A piece by itself keeps the signs of its zeros, which the sum with an
+      // A split by itself keeps the signs of its zeros, which the sum with an
       // empty state would lose.
       for (auto [j, offset] : llvm::enumerate(channels))
         store({b.select(isOwn, after[2 + 2 * j], results[2 * j]),

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Each warp of the grid has rows of queries, tiles of keys and results of its
-// own: a piece of the keys of some rows is added by one warp, tile after tile.
+// own: a KV split of some rows is added by one warp, tile after tile.
 // No warp waits for another. Warps of a block share only its multiprocessor.
 //
 //===----------------------------------------------------------------------===//
@@ -50,36 +50,36 @@ protected:
   SharedAddress getQuery(Value row, Value channel) override;
   void syncRows() override { syncTiles(); }
   void syncTiles() override;
-  /// With pieces, which are stored one after the other.
-  bool keepsQueries() override { return hasPieces(); }
+  /// With splits, which are stored one after the other.
+  bool keepsQueries() override { return hasSplits(); }
   TileRange getTileRange() override;
   void endTiles(Value stage) override;
   void takeLoads() override;
 
   /// Emits what precedes the first run: finds the warp, and sets `progress`.
   virtual void startWarp();
-  /// Starts the copies of the first tiles of a run, or of a piece if `where`
-  /// has bounds. The scalars of the first piece have been cloned.
+  /// Starts the copies of the first tiles of a run, or of a split if `where`
+  /// has bounds. The scalars of the first split have been cloned.
   virtual void startTiles();
   /// Loads what lanes keep of the queries of a run.
   virtual void takeMatrices() {}
 
   Value warp;
-  /// Values that the warp carries from piece to piece: by default, the stage of
+  /// Values that the warp carries from split to split: by default, the stage of
   /// the next tile.
   SmallVector<Value> progress;
-  /// The end of the keys of a run of pieces, an index; null if tiles are not
-  /// loaded beyond the piece.
+  /// The end of the keys of a run of splits, an index; null if tiles are not
+  /// loaded beyond the split.
   Value endOfRun;
 
 private:
-  /// The pieces with work of a head of a task: their number, and the first one
-  /// after piece 0, i32.
-  struct Pieces {
+  /// The splits with work of a head of a task: their number, and the first one
+  /// after split 0, i32.
+  struct Splits {
     Value count, second;
   };
-  /// A sequence and a tile of its queries: its number, that of the first piece
-  /// of its first head in the list of all, and the pieces of a head; i32.
+  /// A sequence and a tile of its queries: its number, that of the first split
+  /// of its first head in the list of all, and the splits of a head; i32.
   struct Task {
     Value number, begin, count, second;
   };
@@ -87,27 +87,27 @@ private:
   void emitGrid() override;
   Value getNumBlocks() override;
   void takeTask(Value number, Value head);
-  void takePiece(Value piece);
-  Pieces findPieces(Value number);
-  Pieces findOwnPieces(Value first);
+  void takeSplit(Value split);
+  Splits findSplits(Value number);
+  Splits findOwnSplits(Value first);
   Value addLanesBefore(Value value);
-  Value emitPieces(const Task &task, Value number, Value end);
+  Value emitSplits(const Task &task, Value number, Value end);
   void findThread();
   void findDestinations();
-  void storePiece(const State &state, Value number);
-  void emitRun(Value task, Value head, Value piece, Value length);
+  void storeSplit(const State &state, Value number);
+  void emitRun(Value task, Value head, Value split, Value length);
 
-  /// The scalars of the last piece of a run.
+  /// The scalars of the last split of a run.
   IRMapping scalarsOfRun;
   /// The number of tasks, an i32.
   Value numTasks;
-  /// The number of the warp's first piece in the list of all, and, in a run, of
-  /// piece 0 of its head relative to that and the piece after piece 0; i32.
+  /// The number of the warp's first split in the list of all, and, in a run, of
+  /// split 0 of its head relative to that and the split after split 0; i32.
   Value firstOfWarp, originOfRun, secondOfRun;
-  /// The outputs and the log-sum-exps of pieces.
+  /// The outputs and the log-sum-exps of splits.
   AttentionNestParts::Output outputs, logSums;
-  /// The rows of all pieces, an index.
-  Value numPieceRows;
+  /// The rows of all splits, an index.
+  Value numSplitRows;
 };
 
 } // namespace mlir::posenc

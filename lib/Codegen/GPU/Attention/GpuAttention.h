@@ -21,8 +21,8 @@ namespace mlir::posenc {
 inline constexpr llvm::StringLiteral kWarpgroupsChip = "sm_90a";
 inline constexpr llvm::StringLiteral kAttentionChip = "sm_80";
 /// Loops over sequences, heads and tiles of queries have a fourth one over
-/// pieces of keys if there are few queries.
-inline constexpr int64_t kLoopsWithPieces = 4;
+/// KV splits if there are few queries.
+inline constexpr int64_t kLoopsWithSplits = 4;
 
 /// Returns the sizes of an `attention` or an `online_attention` that choose its
 /// tiles.

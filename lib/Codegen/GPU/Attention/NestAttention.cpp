@@ -11,7 +11,7 @@
 #include "GPU/Threads/ElementKernel.h"
 #include "GpuAttention.h"
 #include "KeyBounds.h"
-#include "MergePieces.h"
+#include "MergeSplits.h"
 #include "TileCopies.h"
 
 #include "posenc/Codegen/Passes.h"
@@ -143,9 +143,9 @@ private:
   }
   void emitFewQueries(AttentionNestOptions options,
                       const AttentionResults &results);
-  void emitPieces(AttentionNestOptions options, const GpuAttentionTiles &tiles,
+  void emitSplits(AttentionNestOptions options, const GpuAttentionTiles &tiles,
                   int64_t maxQueries);
-  AttentionResults allocatePieces(Value numPieces, int64_t maxRaggedQueries,
+  AttentionResults allocateSplits(Value numSplits, int64_t maxRaggedQueries,
                                   bool hasGroups, int64_t rowsPerTile);
   Value canUseBulkCopies();
 
@@ -263,8 +263,8 @@ scf::ForallOp AttentionNesting::emitLoops(AttentionNestOptions options,
     return {toTensor(tables.cos, false), toTensor(tables.sin, false),
             tables.origin};
   };
-  // Tiles of pieces begin with the piece, those of the tables at multiples.
-  if (!keyBounds.empty() && options.keysPerPiece % options.keysPerTile == 0) {
+  // Tiles of splits begin with the split, those of the tables at multiples.
+  if (!keyBounds.empty() && options.keysPerSplit % options.keysPerTile == 0) {
     emitKeyBounds(b, op, keyBounds, options.keysPerTile);
     for (Value table : keyBounds)
       options.keyBounds.push_back(table ? toTensor(table, /*isWritable=*/false)
@@ -325,17 +325,17 @@ void AttentionNesting::emitFewQueries(AttentionNestOptions options,
                 ChipAttr::get(b.getContext(), kWarpgroupsChip));
 }
 
-/// Allocates the results of pieces, or of groups of pieces and a limited number
-/// of their rows; see MergePieces.h. `rowsPerTile` is the most rows of a tile
-/// of queries.
-AttentionResults AttentionNesting::allocatePieces(Value numPieces,
+/// Allocates the results of KV splits, or of groups of splits and a limited
+/// number of their rows; see MergeSplits.h. `rowsPerTile` is the most rows of a
+/// tile of queries.
+AttentionResults AttentionNesting::allocateSplits(Value numSplits,
                                                   int64_t maxRaggedQueries,
                                                   bool hasGroups,
                                                   int64_t rowsPerTile) {
   // Log-sum-exps have the layout of the output without its last dimension.
   auto outputType = cast<MemRefType>(getResults().output.getType());
   SmallVector<int64_t> shape{ShapedType::kDynamic};
-  SmallVector<Value> sizes{numPieces};
+  SmallVector<Value> sizes{numSplits};
   Value rows = createIndex(b, loc, 1);
   for (auto [dim, size] : llvm::enumerate(outputType.getShape())) {
     bool isRagged = op.hasRaggedQueries() && dim == op.getQueryTokenDim();
@@ -355,50 +355,50 @@ AttentionResults AttentionNesting::allocatePieces(Value numPieces,
     if (isRow)
       rows = b.createOrFold<arith::MulIOp>(loc, rows, all);
   }
-  AttentionResults pieces;
+  AttentionResults splits;
   Type sum = op.getSumType();
   if (!hasGroups) {
-    pieces.output = allocate(shape, sum, sizes);
+    splits.output = allocate(shape, sum, sizes);
   } else {
-    pieces.numRows = b.createOrFold<arith::MinUIOp>(
-        loc, b.createOrFold<arith::MulIOp>(loc, numPieces, rows),
-        createIndex(b, loc, getMaxPieceRows(rowsPerTile)));
-    pieces.numGroups = b.createOrFold<arith::CeilDivUIOp>(
-        loc, numPieces, createIndex(b, loc, kPiecesPerGroup));
-    // The rows of pieces follow the states of groups. The sum of both never
+    splits.numRows = b.createOrFold<arith::MinUIOp>(
+        loc, b.createOrFold<arith::MulIOp>(loc, numSplits, rows),
+        createIndex(b, loc, getMaxSplitRows(rowsPerTile)));
+    splits.numGroups = b.createOrFold<arith::CeilDivUIOp>(
+        loc, numSplits, createIndex(b, loc, kSplitsPerGroup));
+    // The rows of splits follow the states of groups. The sum of both never
     // falls if a size grows, so that memory for a large call serves small ones.
     Value allRows = b.createOrFold<arith::AddIOp>(
-        loc, b.createOrFold<arith::MulIOp>(loc, pieces.numGroups, rows),
-        pieces.numRows);
+        loc, b.createOrFold<arith::MulIOp>(loc, splits.numGroups, rows),
+        splits.numRows);
     int64_t rowBytes = shape.back() * sum.getIntOrFloatBitWidth() / 8;
     Value bytes = b.createOrFold<arith::MulIOp>(loc, allRows,
                                                 createIndex(b, loc, rowBytes));
     Value memory = allocate({ShapedType::kDynamic}, b.getI8Type(), bytes);
     SmallVector<Value> groupSizes(sizes);
-    groupSizes[0] = pieces.numGroups;
-    pieces.output =
+    groupSizes[0] = splits.numGroups;
+    splits.output =
         memref::ViewOp::create(b, loc, MemRefType::get(shape, sum), memory,
                                createIndex(b, loc, 0), groupSizes);
     sizes[0] =
-        b.createOrFold<arith::MulIOp>(loc, numPieces, createIndex(b, loc, 2));
+        b.createOrFold<arith::MulIOp>(loc, numSplits, createIndex(b, loc, 2));
   }
-  pieces.logSums = allocate(ArrayRef(shape).drop_back(), sum, sizes);
-  return pieces;
+  splits.logSums = allocate(ArrayRef(shape).drop_back(), sum, sizes);
+  return splits;
 }
 
-/// Emits the loops for few queries: the results of pieces of the keys, which
-/// another kernel merges, unless all keys are one piece. The number of keys is
+/// Emits the loops for few queries: the results of KV splits, which
+/// another kernel merges, unless all keys are one split. The number of keys is
 /// that of the longest sequence which the operands can have. A tile has at most
 /// `maxQueries` queries of a head.
-void AttentionNesting::emitPieces(AttentionNestOptions options,
+void AttentionNesting::emitSplits(AttentionNestOptions options,
                                   const GpuAttentionTiles &tiles,
                                   int64_t maxQueries) {
   options.rowsPerQueryTile = tiles.getRows();
   options.keysPerTile = tiles.keys;
-  options.keysPerPiece = getKeysPerPiece(getAttentionSizes(op));
+  options.keysPerSplit = getKeysPerSplit(getAttentionSizes(op));
   Value keys = getMaxKeys(b, op);
   Value count = b.createOrFold<arith::CeilDivUIOp>(
-      loc, keys, createIndex(b, loc, options.keysPerPiece));
+      loc, keys, createIndex(b, loc, options.keysPerSplit));
   Value isSingle = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ule,
                                                  count, createIndex(b, loc, 1));
   if (matchPattern(isSingle, m_One())) {
@@ -416,17 +416,17 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
   int64_t rowsPerTile = tiles.getRows();
   if (fewTiles)
     rowsPerTile = std::max(rowsPerTile, fewTiles->rows);
-  AttentionResults pieces = allocatePieces(
+  AttentionResults splits = allocateSplits(
       allocated, options.maxQueries,
-      /*hasGroups=*/options.keysPerPiece == kKeysPerPiece,
+      /*hasGroups=*/options.keysPerSplit == kKeysPerSplit,
       std::min(rowsPerTile, std::max<int64_t>(group * maxQueries, 1)));
   auto branch = scf::IfOp::create(b, loc, isSingle, /*withElseRegion=*/true);
   b.setInsertionPointToStart(branch.thenBlock());
   emitFewQueries(options, results);
   b.setInsertionPointToStart(branch.elseBlock());
-  options.numPieces = count;
-  emitFewQueries(options, pieces);
-  mergePieces(b, op, pieces, results, options.maxQueries);
+  options.numSplits = count;
+  emitFewQueries(options, splits);
+  mergeSplits(b, op, splits, results, options.maxQueries);
 }
 
 /// Emits an i1: whether kernels with bulk copies can be launched: the GPU is
@@ -483,7 +483,7 @@ struct FewQueries {
 } // namespace
 
 /// Returns the most queries of a sequence for which the keys of an operation
-/// have pieces. `posenc-heads-to-tokens` turns the heads of a token into
+/// have splits. `posenc-heads-to-tokens` turns the heads of a token into
 /// queries. Heads that the kernels of few queries do not take are wide, and
 /// their tiles do not depend on the number of queries.
 static int64_t getMaxQueries(AttentionOp op) {
@@ -514,7 +514,7 @@ static std::optional<FewQueries> findFewQueries(AttentionOp op,
   else if (ShapedType::isDynamic(count) || count > getMaxQueries(op))
     return std::nullopt;
   // Heads that are too wide for the kernel of few queries, such as those of
-  // DeepSeek's MLA, have pieces of the keys with the tiles of many queries.
+  // DeepSeek's MLA, have KV splits with the tiles of many queries.
   GpuAttentionSizes sizes = getAttentionSizes(op);
   std::optional<GpuAttentionTiles> tiles =
       chooseDecodeTiles(sizes, group * count);
@@ -524,12 +524,12 @@ static std::optional<FewQueries> findFewQueries(AttentionOp op,
   } else {
     sizes.sharesValues =
         !op.getMask() && areFirstChannels(op.getValue(), op.getKey());
-    // Tiles begin at multiples of their size, and so must pieces: otherwise,
-    // windows of other rows would change which keys share a tile. Pieces of a
+    // Tiles begin at multiples of their size, and so must splits: otherwise,
+    // windows of other rows would change which keys share a tile. Splits of a
     // group need the kernel of few queries.
     auto groups = chooseWarpgroupTiles(sizes);
-    if (groups && getKeysPerPiece(sizes) == kKeysPerWidePiece &&
-        kKeysPerWidePiece % groups->keys == 0)
+    if (groups && getKeysPerSplit(sizes) == kKeysPerWideSplit &&
+        kKeysPerWideSplit % groups->keys == 0)
       bulk = BulkTiles{groups->getRows(), groups->keys};
   }
   if (bulk && !supportsBulkCopies(op, bulk->keys))
@@ -571,7 +571,7 @@ void AttentionNesting::nest(bool hasWarpgroups) {
     hasBulkCopies = canUseBulkCopies();
   if (few) {
     if (!op.hasRaggedQueries()) {
-      emitPieces(options, few->tiles, few->maxQueries);
+      emitSplits(options, few->tiles, few->maxQueries);
       op.erase();
       return;
     }
@@ -579,7 +579,7 @@ void AttentionNesting::nest(bool hasWarpgroups) {
     // its bits do not depend on the others.
     OpBuilder::InsertionGuard guard(b);
     options.maxQueries = few->maxQueries;
-    emitPieces(options, few->tiles, few->maxQueries);
+    emitSplits(options, few->tiles, few->maxQueries);
     options.maxQueries = 0;
     options.minQueries = few->maxQueries + 1;
   }

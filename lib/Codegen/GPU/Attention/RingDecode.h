@@ -12,7 +12,7 @@
 // multiply the tile, and after a barrier of the warp the first lane starts the
 // copies of the next tile of that stage. So all stages but one are being filled
 // while a tile is multiplied, and all while the warp waits. Copies go on into
-// the next piece of the keys of the same queries.
+// the next KV split of the same queries.
 //
 // Shared memory: stages of keys and values in swizzled columns (TileCopies.h),
 // queries in padded rows, barriers.

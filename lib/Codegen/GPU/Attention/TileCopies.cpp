@@ -179,7 +179,7 @@ GpuAttentionSizes mlir::posenc::getNestSizes(const AttentionNestParts &nest) {
         .getDefiningOp<bufferization::ToTensorOp>()
         .getBuffer();
   };
-  sizes.sharesValues = loops.getRank() == kLoopsWithPieces && keys && values &&
+  sizes.sharesValues = loops.getRank() == kLoopsWithSplits && keys && values &&
                        !op.getMask() &&
                        areFirstChannels(getBuffer(*values), getBuffer(*keys));
   return sizes;

@@ -43,8 +43,8 @@ bool canCopyTiles(const AttentionNestParts &nest, int64_t keys);
 /// channels of all keys, as in multi-head latent attention (MLA).
 bool areFirstChannels(Value values, Value keys);
 
-/// Returns the sizes of the loops' tile. Few queries, whose loops have pieces
-/// of the keys, may have values that are in the keys.
+/// Returns the sizes of the loops' tile. Few queries, whose loops have KV
+/// splits of the keys, may have values that are in the keys.
 GpuAttentionSizes getNestSizes(const AttentionNestParts &nest);
 
 /// Returns the rows of a box of a tile of `keys` keys, or the fewest if the

@@ -288,7 +288,7 @@ WarpgroupAttention::Stage
 WarpgroupAttention::endVisibleCopies(const Copies &copies, Value isFirstLane,
                                      const Stage &stage) {
   bool isHeader = copies.arrived == kKeysArrived;
-  if (isHeader || hasPieces())
+  if (isHeader || hasSplits())
     b.emitIf(isFirstLane, [&] {
       w.waitFor(getBarrier(copies.read, stage.number),
                 arith::XOrIOp::create(b, stage.phase, b.i32(1)));
@@ -308,13 +308,13 @@ void WarpgroupAttention::emitProducer() {
   auto emitWarp = [&](int64_t number, const Copies &copies) {
     Value isCopying = b.compare(arith::CmpIPredicate::eq, warp, b.i32(number));
     // All lanes evaluate the bounds of a region, find boxes, and look for
-    // pieces with keys.
+    // splits with keys.
     bool isOneThread = !hasHeaders() && !hasSeveralBoxes(copies);
-    if (isOneThread && !hasPieces())
+    if (isOneThread && !hasSplits())
       isCopying = b.both(isCopying, isFirstLane);
     b.emitIf(isCopying, [&] {
       emitTilesOfQueries([&](Value first) -> Value {
-        if (!isOneThread || !hasPieces())
+        if (!isOneThread || !hasSplits())
           return emitCopies(copies, isFirstLane, first);
         return b.emitIf(
             isFirstLane, Type(b.getI32Type()),
@@ -578,7 +578,7 @@ void WarpgroupAttention::emitConsumer() {
     // Hides from compilers that the number of the thread is that of the tile
     // before: it and values that follow from it would keep their registers from
     // tile to tile.
-    bool hasSeveral = isPersistent() || hasPieces();
+    bool hasSeveral = isPersistent() || hasSplits();
     if (hasSeveral)
       thread = w.readThread();
     Value next = consumeTile(firstNumber);
@@ -598,7 +598,7 @@ void WarpgroupAttention::emitConsumer() {
 /// or region decides.
 bool WarpgroupAttention::isPersistent() {
   scf::ForallOp loops = nest.loops;
-  return !hasPieces() && groups.maxPersistentKeys > 0 &&
+  return !hasSplits() && groups.maxPersistentKeys > 0 &&
          op.getWhere().empty() &&
          loops.getBody()->getOps<tensor::ExtractOp>().empty();
 }
@@ -616,7 +616,7 @@ Value WarpgroupAttention::findTileOfQueries(Value round) {
 
 void WarpgroupAttention::emitTilesOfQueries(
     function_ref<Value(Value firstNumber)> body) {
-  if (hasPieces()) {
+  if (hasSplits()) {
     walkTiles(b.i32(0), [&](ValueRange carried) -> SmallVector<Value> {
       return {body(carried[0])};
     });
@@ -673,7 +673,7 @@ void WarpgroupAttention::emitGrid() {
   if (!groups.sharesValues)
     valueMap = addTensorMap(host, kernel, b, op.getValue(), groups.keys);
   boxRows = addBoxRows(host, kernel, b.getLoc(), op.getKey(), groups.keys);
-  if (!isPersistent() && !hasPieces())
+  if (!isPersistent() && !hasSplits())
     return ifWorking([&] { emitRoles(); });
   tilesOfGrid = kernel.addIndex(host, numTiles);
   emitRoles();

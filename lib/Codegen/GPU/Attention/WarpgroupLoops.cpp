@@ -437,7 +437,7 @@ WarpgroupAttention::emitTilesWithHeaders(Progress progress) {
             [&] { return packProgress(emitFullTiles(unpackProgress(all))); });
       });
   progress = unpackProgress(results);
-  if (hasPieces()) {
+  if (hasSplits()) {
     // The last header has a stage, as a tile has.
     releaseKeys(progress.stage);
     waitForValues(progress.stage);

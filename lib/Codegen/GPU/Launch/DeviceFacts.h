@@ -22,7 +22,7 @@ inline constexpr llvm::StringLiteral kMultiprocessorsFunction =
 
 /// Threads of the blocks of kernels beside those of attention, and the blocks
 /// that a multiprocessor, which has 2,048 threads, holds. More work than theirs
-/// takes turns: tables and pieces have space for all keys of a cache.
+/// takes turns: tables and splits have space for all keys of a cache.
 inline constexpr int64_t kHelperThreads = 128, kHelperBlocks = 16;
 
 /// Emits a call of one of these functions, which is declared in the module of

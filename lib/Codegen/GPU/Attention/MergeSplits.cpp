@@ -1,4 +1,4 @@
-//===- MergePieces.cpp - results of pieces of the keys --------------------===//
+//===- MergeSplits.cpp - results of KV splits -----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MergePieces.h"
+#include "MergeSplits.h"
 
 #include "GPU/Launch/DeviceFacts.h"
 #include "GPU/Launch/GpuKernel.h"
@@ -31,41 +31,41 @@ using namespace mlir::posenc;
 /// The channels that a thread merges at a time. Rows have a multiple of it.
 static constexpr int64_t kChannels = 4;
 
-/// Groups of pieces whose log-sum-exps, or also outputs, are loaded at once if
+/// Groups of splits whose log-sum-exps, or also outputs, are loaded at once if
 /// they fit in as many registers: 32 numbers, and 80.
 static constexpr int64_t kGroupsOfSums = 4, kGroupsOfOutputs = 2,
                          kMaxLoadRegisters = 96;
 
 namespace {
 /// Emits the code of a thread, which computes some channels of a row at a time.
-class PieceMerge {
+class SplitMerge {
 public:
-  PieceMerge(OpBuilder &host, GpuKernel &kernel, AttentionOp op,
-             const AttentionResults &pieces, const AttentionResults &results,
+  SplitMerge(OpBuilder &host, GpuKernel &kernel, AttentionOp op,
+             const AttentionResults &splits, const AttentionResults &results,
              int64_t maxQueries)
       : host(host), kernel(kernel), b(kernel.getFunction()),
-        reader(host, kernel, b, /*isWide=*/false), op(op), pieces(pieces),
+        reader(host, kernel, b, /*isWide=*/false), op(op), splits(splits),
         results(results), maxQueries(maxQueries),
-        sum(cast<FloatType>(getElementTypeOrSelf(pieces.output.getType()))),
+        sum(cast<FloatType>(getElementTypeOrSelf(splits.output.getType()))),
         softmax(b, sum, /*unit=*/1),
-        keysPerPiece(getKeysPerPiece(getAttentionSizes(op))) {}
+        keysPerSplit(getKeysPerSplit(getAttentionSizes(op))) {}
 
   void emit();
 
 private:
   void createLoops();
   void emitItem(Value number, ArrayRef<Value> sizes);
-  void emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces);
+  void emitRow(ArrayRef<Value> indices, ArrayRef<Value> inSplits);
   void emitRaggedRow(SmallVector<Value> indices);
   void takeRow(Value batch, Value query);
-  Value getOffsetInPieces(const GpuKernel::Tensor &tensor, Value piece,
+  Value getOffsetInSplits(const GpuKernel::Tensor &tensor, Value split,
                           ArrayRef<Value> indices);
   /// The log-sum-exp and the outputs of some keys.
   struct Part {
     Value logSum;
     SmallVector<Value> outputs;
   };
-  Part loadPiece(Value piece, ArrayRef<Value> indices, bool hasOutputs);
+  Part loadSplit(Value split, ArrayRef<Value> indices, bool hasOutputs);
   SmallVector<Value> loadChannels(Value offset);
   Part emitGroup(Value group, ArrayRef<Value> indices, bool hasOutputs);
   SmallVector<Value> addGroup(const Part &part, Value maximum,
@@ -78,29 +78,29 @@ private:
   ThreadBuilder b;
   TileReader reader;
   AttentionOp op;
-  AttentionResults pieces, results;
+  AttentionResults splits, results;
   int64_t maxQueries;
   FloatType sum;
   ThreadSoftmax softmax;
-  int64_t keysPerPiece;
-  /// The first piece with keys of the row after piece 0, and the end of those
+  int64_t keysPerSplit;
+  /// The first split with keys of the row after split 0, and the end of those
   /// with keys, at least that.
-  Value secondPiece, endOfPieces;
-  /// The channels of a row of pieces that no group's state has, the offset of
+  Value secondSplit, endOfSplits;
+  /// The channels of a row of splits that no group's state has, the offset of
   /// the first of these rows, and the number of the last one, an i32.
   int64_t numChannels = 0;
-  Value firstPieceRow, lastPieceRow;
+  Value firstSplitRow, lastSplitRow;
   /// Loops of the host over sequences and queries, whose scalars are cloned
-  /// into the kernel: the sequence, and the pieces with keys of a query.
+  /// into the kernel: the sequence, and the KV splits with keys of a query.
   scf::ForallOp loops;
   AttentionSequence sequence;
-  PieceRange range;
+  SplitRange range;
   GpuKernel::Tensor outputs, logSums, output, logSum;
 };
 } // namespace
 
 /// Creates the loops at the host.
-void PieceMerge::createLoops() {
+void SplitMerge::createLoops() {
   Location loc = op.getLoc();
   ImplicitLocOpBuilder outside(loc, host);
   Value numQueries = outside.createOrFold<memref::DimOp>(op.getQuery(),
@@ -119,24 +119,24 @@ void PieceMerge::createLoops() {
   PositionMask mask(op);
   Value first = mask.emitFirstKey(inside, position);
   Value end = mask.emitEndKey(inside, position, sequence.numKeys);
-  range = createPieceRange(inside, first, end, keysPerPiece);
+  range = createSplitRange(inside, first, end, keysPerSplit);
 }
 
 /// Clones the scalars of the loops for a query of a sequence.
-void PieceMerge::takeRow(Value batch, Value query) {
+void SplitMerge::takeRow(Value batch, Value query) {
   reader.getScalars().map(loops.getInductionVars(), ValueRange{batch, query});
   reader.cloneScalars(*loops.getBody());
 }
 
-Value PieceMerge::getOffsetInPieces(const GpuKernel::Tensor &tensor,
-                                    Value piece, ArrayRef<Value> indices) {
-  SmallVector<Value> at{piece};
+Value SplitMerge::getOffsetInSplits(const GpuKernel::Tensor &tensor,
+                                    Value split, ArrayRef<Value> indices) {
+  SmallVector<Value> at{split};
   llvm::append_range(at, indices);
   return getOffset(b, b.getLoc(), at, tensor.strides);
 }
 
 /// Returns the numbers of the thread's channels from an offset on.
-SmallVector<Value> PieceMerge::loadChannels(Value offset) {
+SmallVector<Value> SplitMerge::loadChannels(Value offset) {
   Value vector = vector::LoadOp::create(
       b, VectorType::get({kChannels}, sum), outputs.memref, ValueRange(offset),
       /*nontemporal=*/false, llvm::MaybeAlign(kChannels * sum.getWidth() / 8));
@@ -146,20 +146,20 @@ SmallVector<Value> PieceMerge::loadChannels(Value offset) {
   return values;
 }
 
-void PieceMerge::store(Value value, const GpuKernel::Tensor &tensor,
+void SplitMerge::store(Value value, const GpuKernel::Tensor &tensor,
                        ArrayRef<Value> indices) {
   value = b.convert(value, getElementTypeOrSelf(tensor.memref.getType()));
   memref::StoreOp::create(b, value, tensor.memref,
                           getOffset(b, b.getLoc(), indices, tensor.strides));
 }
 
-/// Emits an i1: whether a piece with this log-sum-exp has seen a key.
+/// Emits an i1: whether a split with this log-sum-exp has seen a key.
 static Value hasKeys(ThreadSoftmax &softmax, Value logSum) {
   return softmax.compare(arith::CmpFPredicate::UNE, logSum,
                          softmax.number(softmax.start));
 }
 
-SmallVector<Value> mlir::posenc::addPiece(ThreadSoftmax &softmax, Value logSum,
+SmallVector<Value> mlir::posenc::addSplit(ThreadSoftmax &softmax, Value logSum,
                                           ValueRange outputs, Value exists,
                                           ArrayRef<Value> before) {
   ThreadBuilder &b = softmax.getThread();
@@ -175,29 +175,29 @@ SmallVector<Value> mlir::posenc::addPiece(ThreadSoftmax &softmax, Value logSum,
   return after;
 }
 
-/// Returns a piece that is a group.
-PieceMerge::Part PieceMerge::loadPiece(Value piece, ArrayRef<Value> indices,
+/// Returns a split that is a group.
+SplitMerge::Part SplitMerge::loadSplit(Value split, ArrayRef<Value> indices,
                                        bool hasOutputs) {
   Part part{memref::LoadOp::create(
                 b, logSums.memref,
-                getOffsetInPieces(logSums, piece, indices.drop_back())),
+                getOffsetInSplits(logSums, split, indices.drop_back())),
             {}};
   if (hasOutputs)
-    part.outputs = loadChannels(getOffsetInPieces(outputs, piece, indices));
+    part.outputs = loadChannels(getOffsetInSplits(outputs, split, indices));
   return part;
 }
 
 /// Emits the log-sum-exp and, with `hasOutputs`, the outputs of a group of
-/// pieces, which are added in their order. All loads precede the first sum; the
-/// outputs of pieces that other warps than that of the group have computed wait
+/// splits, which are added in their order. All loads precede the first sum; the
+/// outputs of splits that other warps than that of the group have computed wait
 /// for their numbers.
-PieceMerge::Part PieceMerge::emitGroup(Value group, ArrayRef<Value> indices,
+SplitMerge::Part SplitMerge::emitGroup(Value group, ArrayRef<Value> indices,
                                        bool hasOutputs) {
-  if (!pieces.numGroups)
-    return loadPiece(group, indices, hasOutputs);
-  Value first = b.mul(group, kPiecesPerGroup);
-  auto loadPair = [&](Value piece) -> std::pair<Value, Value> {
-    Value offset = getOffsetInPieces(logSums, piece, indices.drop_back());
+  if (!splits.numGroups)
+    return loadSplit(group, indices, hasOutputs);
+  Value first = b.mul(group, kSplitsPerGroup);
+  auto loadPair = [&](Value split) -> std::pair<Value, Value> {
+    Value offset = getOffsetInSplits(logSums, split, indices.drop_back());
     Value pair = vector::LoadOp::create(
         b, VectorType::get({2}, sum), logSums.memref,
         ValueRange(b.mul(offset, 2)), /*nontemporal=*/false,
@@ -207,26 +207,26 @@ PieceMerge::Part PieceMerge::emitGroup(Value group, ArrayRef<Value> indices,
   };
   auto [max, total] = loadPair(first);
   SmallVector<Value> state{max, total};
-  Value offsetOfGroup = getOffsetInPieces(outputs, group, indices);
+  Value offsetOfGroup = getOffsetInSplits(outputs, group, indices);
   if (hasOutputs)
     llvm::append_range(state, loadChannels(offsetOfGroup));
-  for (int64_t i = 1; i < kPiecesPerGroup; ++i) {
-    Value piece = b.add(first, i);
+  for (int64_t i = 1; i < kSplitsPerGroup; ++i) {
+    Value split = b.add(first, i);
     Value exists =
-        b.both(b.compare(arith::CmpIPredicate::uge, piece, secondPiece),
-               b.compare(arith::CmpIPredicate::ult, piece, endOfPieces));
-    auto [own, number] = loadPair(b.select(exists, piece, first));
+        b.both(b.compare(arith::CmpIPredicate::uge, split, secondSplit),
+               b.compare(arith::CmpIPredicate::ult, split, endOfSplits));
+    auto [own, number] = loadPair(b.select(exists, split, first));
     SmallVector<Value> channels;
     if (hasOutputs) {
-      // Pieces that the state has, or that do not exist, have no row.
+      // Splits that the state has, or that do not exist, have no row.
       Value hasRow = b.both(exists, hasKeys(softmax, own));
       Value row = arith::MinUIOp::create(
-          b, arith::FPToSIOp::create(b, b.getI32Type(), number), lastPieceRow);
+          b, arith::FPToSIOp::create(b, b.getI32Type(), number), lastSplitRow);
       Value offset = b.add(b.mul(b.toIndex(row), numChannels), indices.back());
       channels = loadChannels(
-          b.select(hasRow, b.add(firstPieceRow, offset), offsetOfGroup));
+          b.select(hasRow, b.add(firstSplitRow, offset), offsetOfGroup));
     }
-    state = addPiece(softmax, own, channels, exists, state);
+    state = addSplit(softmax, own, channels, exists, state);
   }
   Part part{emitLogSum(softmax, {state[0], state[1]}), {}};
   for (Value accumulator : ArrayRef(state).drop_front(2))
@@ -235,7 +235,7 @@ PieceMerge::Part PieceMerge::emitGroup(Value group, ArrayRef<Value> indices,
 }
 
 /// Adds a group to the sum of weights and those of outputs by weights.
-SmallVector<Value> PieceMerge::addGroup(const Part &part, Value maximum,
+SmallVector<Value> SplitMerge::addGroup(const Part &part, Value maximum,
                                         ArrayRef<Value> before) {
   Value isEmpty = arith::CmpFOp::create(
       b, arith::CmpFPredicate::OEQ, part.logSum, softmax.number(softmax.start));
@@ -249,29 +249,29 @@ SmallVector<Value> PieceMerge::addGroup(const Part &part, Value maximum,
 }
 
 /// Emits the sums of the channels from `indices` on of the results, which are
-/// at `inPieces` in each piece. The row's scalars have been cloned. A short row
-/// has one group, whose pieces a thread loads at once; of longer ones, it loads
+/// at `inSplits` in each split. The row's scalars have been cloned. A short row
+/// has one group, whose splits a thread loads at once; of longer ones, it loads
 /// those of several groups.
-void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
+void SplitMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inSplits) {
   ArrayRef<Value> row = indices.drop_back();
-  int64_t piecesPerGroup = kKeysPerGroup / keysPerPiece;
+  int64_t splitsPerGroup = kKeysPerGroup / keysPerSplit;
   Value infinity = softmax.number(softmax.start);
   Value first = createIndex(b, b.getLoc(), 0),
         one = createIndex(b, b.getLoc(), 1);
-  secondPiece = reader.get(range.begin);
-  endOfPieces = reader.get(range.end);
+  secondSplit = reader.get(range.begin);
+  endOfSplits = reader.get(range.end);
   // The first group is followed by the ones with keys.
   Value second =
-      arith::MaxUIOp::create(b, b.div(secondPiece, piecesPerGroup), one);
+      arith::MaxUIOp::create(b, b.div(secondSplit, splitsPerGroup), one);
   Value end = arith::MaxUIOp::create(
-      b, b.div(b.add(endOfPieces, piecesPerGroup - 1), piecesPerGroup), second);
-  // The state of a group without pieces has not been written.
-  end = b.select(b.compare(arith::CmpIPredicate::ugt, endOfPieces, secondPiece),
+      b, b.div(b.add(endOfSplits, splitsPerGroup - 1), splitsPerGroup), second);
+  // The state of a group without splits has not been written.
+  end = b.select(b.compare(arith::CmpIPredicate::ugt, endOfSplits, secondSplit),
                  end, second);
   Part firstPart;
   {
     LoadGroup loads(b, kMaxLoadRegisters);
-    firstPart = emitGroup(first, inPieces, /*hasOutputs=*/true);
+    firstPart = emitGroup(first, inSplits, /*hasOutputs=*/true);
   }
   // Emits a loop over the other groups, of which each iteration loads `count`.
   // The last one takes groups without keys, too, which add nothing.
@@ -287,7 +287,7 @@ void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
                 Value number = b.add(group, i);
                 Value exists =
                     b.compare(arith::CmpIPredicate::ult, number, end);
-                Part part = emitGroup(b.select(exists, number, group), inPieces,
+                Part part = emitGroup(b.select(exists, number, group), inSplits,
                                       hasOutputs);
                 part.logSum = b.select(exists, part.logSum, infinity);
                 state = add(part, state);
@@ -316,14 +316,14 @@ void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
     return;
   Value isFirst = b.compare(arith::CmpIPredicate::eq, indices.back(), first);
   b.emitIf(isFirst, [&] {
-    // The logarithm of a single piece is kept bit for bit.
+    // The logarithm of a single split is kept bit for bit.
     store(emitLogSum(softmax, {maximum, totals[0]}), logSum, row);
   });
 }
 
 /// Emits the sums of the channels from `indices` on, which has `maxQueries`
 /// tokens of each sequence, if the token exists.
-void PieceMerge::emitRaggedRow(SmallVector<Value> indices) {
+void SplitMerge::emitRaggedRow(SmallVector<Value> indices) {
   Location loc = b.getLoc();
   Value &token = indices[op.getQueryTokenDim()];
   Value batch = b.div(token, maxQueries), number = b.rem(token, maxQueries);
@@ -334,17 +334,17 @@ void PieceMerge::emitRaggedRow(SmallVector<Value> indices) {
                                   createIndex(b, loc, maxQueries)),
                         b.compare(arith::CmpIPredicate::slt, number, count));
   b.emitIf(exists, [&] {
-    SmallVector<Value> inPieces(indices);
-    inPieces[op.getQueryTokenDim()] =
-        b.add(createPieceRow(b, loc, batch, begin, maxQueries), number);
+    SmallVector<Value> inSplits(indices);
+    inSplits[op.getQueryTokenDim()] =
+        b.add(createSplitRow(b, loc, batch, begin, maxQueries), number);
     token = b.add(begin, number);
-    emitRow(indices, inPieces);
+    emitRow(indices, inSplits);
   });
 }
 
 /// Emits the channels of an item with a number, of results that have these
 /// sizes.
-void PieceMerge::emitItem(Value number, ArrayRef<Value> sizes) {
+void SplitMerge::emitItem(Value number, ArrayRef<Value> sizes) {
   SmallVector<Value> indices(sizes.size());
   Value rest = number;
   // Quotients of 64 bits by sizes that are static take no division.
@@ -362,19 +362,19 @@ void PieceMerge::emitItem(Value number, ArrayRef<Value> sizes) {
   });
 }
 
-void PieceMerge::emit() {
+void SplitMerge::emit() {
   Location loc = b.getLoc();
   createLoops();
   reader.captureOperands(loops);
-  outputs = kernel.addTensor(host, pieces.output);
-  logSums = kernel.addTensor(host, pieces.logSums);
-  if (pieces.numGroups) {
-    auto type = cast<MemRefType>(pieces.output.getType());
+  outputs = kernel.addTensor(host, splits.output);
+  logSums = kernel.addTensor(host, splits.logSums);
+  if (splits.numGroups) {
+    auto type = cast<MemRefType>(splits.output.getType());
     numChannels = type.getShape().back();
-    Value groups = kernel.addIndex(host, pieces.numGroups);
-    firstPieceRow = b.mul(groups, outputs.strides[0]);
-    Value rows = kernel.addIndex(host, pieces.numRows);
-    lastPieceRow = b.add(b.toI32(rows), -1);
+    Value groups = kernel.addIndex(host, splits.numGroups);
+    firstSplitRow = b.mul(groups, outputs.strides[0]);
+    Value rows = kernel.addIndex(host, splits.numRows);
+    lastSplitRow = b.add(b.toI32(rows), -1);
   }
   output = kernel.addTensor(host, results.output);
   if (results.logSums)
@@ -415,13 +415,13 @@ void PieceMerge::emit() {
   loops.erase();
 }
 
-void mlir::posenc::mergePieces(OpBuilder &host, AttentionOp op,
-                               const AttentionResults &pieces,
+void mlir::posenc::mergeSplits(OpBuilder &host, AttentionOp op,
+                               const AttentionResults &splits,
                                const AttentionResults &results,
                                int64_t maxQueries) {
-  GpuKernel kernel(op, "_merge_pieces", kHelperThreads);
+  GpuKernel kernel(op, "_merge_splits", kHelperThreads);
   // Without it, ptxas may spill so that more blocks fit in the registers.
   kernel.getFunction()->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                                 host.getI32IntegerAttr(1));
-  PieceMerge(host, kernel, op, pieces, results, maxQueries).emit();
+  SplitMerge(host, kernel, op, splits, results, maxQueries).emit();
 }
