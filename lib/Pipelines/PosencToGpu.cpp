@@ -19,14 +19,6 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Creates a canonicalizer without a pattern that takes time quadratic in the
-/// number of values that a loop or branch carries: kernels of attention carry
-/// hundreds, and 13 s of 14 s for two kernels were its.
-static std::unique_ptr<Pass> createKernelCanonicalizer() {
-  std::string slow = "(anonymous namespace)::RemoveDuplicateSuccessorInputUses";
-  return createCanonicalizerPass(GreedyRewriteConfig(), slow);
-}
-
 /// Adds the passes that make loops over rows of kv_append, norms and softmax.
 static void addRows(OpPassManager &manager) {
   manager.addPass(createPosencDecomposeKvAppendPass());
@@ -74,7 +66,7 @@ void mlir::posenc::buildGpuLoopsToKernelsPipeline(OpPassManager &manager,
     manager.addPass(createCSEPass());
     manager.addPass(
         createConvertPosencAttentionToGpuPass({features.smallSharedMemory}));
-    manager.addPass(createKernelCanonicalizer());
+    manager.addPass(createPosencCanonicalizeKernelsPass());
     manager.addPass(createCSEPass());
   }
   manager.addPass(createConvertPosencRopeToGpuPass());
@@ -88,7 +80,7 @@ void mlir::posenc::buildGpuLoopsToKernelsPipeline(OpPassManager &manager,
   manager.addNestedPass<gpu::GPUModuleOp>(createPosencSplitAccessesPass());
   manager.addPass(createConvertPosencSinusoidalToGpuPass());
   manager.addPass(createConvertPosencElementsToGpuPass());
-  manager.addPass(createKernelCanonicalizer());
+  manager.addPass(createPosencCanonicalizeKernelsPass());
   manager.addPass(createCSEPass());
 }
 

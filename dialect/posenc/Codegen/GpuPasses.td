@@ -227,6 +227,29 @@ def PosencSplitAccessesPass : Pass<"posenc-split-accesses", "::mlir::gpu::GPUMod
                            "::mlir::vector::VectorDialect"];
 }
 
+def PosencCanonicalizeKernelsPass
+    : Pass<"posenc-canonicalize-kernels", "::mlir::ModuleOp"> {
+  let summary = "Canonicalize kernels whose loops carry many values";
+  let description = [{
+    Input: kernels of any size. Output: the result of `canonicalize`, with one
+    exception, which takes time quadratic in the number of values that a loop or
+    branch carries. Left alone: carried values that are unused, or equal to others.
+
+    ```
+    %r:2 = scf.for ... iter_args(%a = %x, %b = %x) {
+      %c = arith.addi %a, %zero
+      scf.yield %c, %c
+    }
+    ```
+    becomes
+    ```
+    %r:2 = scf.for ... iter_args(%a = %x, %b = %x) {
+      scf.yield %a, %a
+    }
+    ```
+  }];
+}
+
 def ConvertPosencSinusoidalToGpuPass
     : Posenc_ToGpuPass<"convert-posenc-sinusoidal-to-gpu"> {
   let summary = "Convert sincos and sinusoidal on memrefs to GPU kernels";
