@@ -433,59 +433,18 @@ static constexpr PositionKey rows[] = {
     key("param_sink_number", "adds learned keys and values to each sequence")
         .unless(kZero),
 
-    // Keys of the dictionaries rope_scaling and rope_parameters.
+    // Keys of the dictionaries rope_scaling and rope_parameters, besides those
+    // of the scalings, which RopeTypes.cpp lists.
     dictionaryKey("rope_type", "selects the scaling").read(),
     dictionaryKey("type", "selects the scaling").read(),
     dictionaryKey("rope_theta", setsBase).read(),
     dictionaryKey("partial_rotary_factor", setsFraction).read(),
-    dictionaryKey("factor", "is the factor by which contexts are extended")
-        .read(),
-    dictionaryKey("original_max_position_embeddings",
-                  "is the length of the training before the scaling")
-        .read(),
     dictionaryKey("max_position_embeddings", "repeats the key of the config")
-        .read(),
-    dictionaryKey("low_freq_factor",
-                  "bounds the frequencies that llama3 scales")
-        .read(),
-    dictionaryKey("high_freq_factor",
-                  "bounds the frequencies that llama3 scales")
-        .read(),
-    dictionaryKey("beta_fast", "bounds the frequencies that yarn scales")
-        .read(),
-    dictionaryKey("beta_slow", "bounds the frequencies that yarn scales")
-        .read(),
-    dictionaryKey("truncate", "rounds the bounds of yarn to whole pairs")
-        .read(),
-    dictionaryKey("attention_factor", "multiplies cos and sin").read(),
-    dictionaryKey("mscale", "sets the factor of cos and sin of yarn").read(),
-    dictionaryKey(
-        "mscale_all_dim",
-        "sets the factor of cos and sin of yarn, and that of the scores of "
-        "latent attention")
-        .read(),
-    dictionaryKey("attn_factor", "multiplies cos and sin of yarn").read(),
-    dictionaryKey("extrapolation_factor", "weakens the interpolation of yarn")
         .read(),
     dictionaryKey("apply_yarn_scaling",
                   "multiplies cos and sin by the factor of yarn")
         .unless(kTrue)
         .advising("write \"attention_factor\": 1 instead"),
-    dictionaryKey("mixed_b", "is the exponent of ntk; 1 if absent").read(),
-    dictionaryKey("alpha", "is the factor of the base of dynamic").read(),
-    dictionaryKey("short_factor",
-                  "lists the divisors of longrope for short sequences")
-        .read(),
-    dictionaryKey("long_factor",
-                  "lists the divisors of longrope for long sequences")
-        .read(),
-    dictionaryKey("short_mscale",
-                  "multiplies cos and sin of longrope for short "
-                  "sequences")
-        .read(),
-    dictionaryKey("long_mscale",
-                  "multiplies cos and sin of longrope for long sequences")
-        .read(),
     dictionaryKey("mrope_section",
                   "divides pairs among several positions of a token")
         .read(),

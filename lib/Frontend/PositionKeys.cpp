@@ -9,6 +9,7 @@
 #include "PositionKeys.h"
 
 #include "BiasModels.h"
+#include "RopeTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -310,9 +311,13 @@ static std::string describeReading(const PositionKey &key) {
 
 std::vector<ConfigKey> posenc::frontend::getPositionKeys() {
   std::vector<ConfigKey> result;
-  for (const PositionKey &key : getPositionKeyRows())
+  auto add = [&](const PositionKey &key) {
     result.push_back({key.name, key.isOfDictionary, key.effect,
                       spellNeutral(key), describeReading(key)});
+  };
+  llvm::for_each(getPositionKeyRows(), add);
+  for (const RopeKey &key : getRopeKeys())
+    add(PositionKey(key.name, key.effect).inDictionary().read());
   llvm::sort(result, [](const ConfigKey &a, const ConfigKey &b) {
     return std::tie(a.isOfDictionary, a.name) <
            std::tie(b.isOfDictionary, b.name);

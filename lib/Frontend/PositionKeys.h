@@ -141,7 +141,7 @@ struct PositionKey {
   bool isNeutral(const json::Value &object, const json::Value &value) const;
 };
 
-/// Returns the table.
+/// Returns the table, which has no keys of scalings (getRopeKeys).
 llvm::ArrayRef<PositionKey> getPositionKeyRows();
 
 /// Whether a key of a config, outside of the dictionaries, is in the table.

@@ -315,27 +315,64 @@ static Scaling readProportional(RopeContext &context) {
 // Table of rope types
 //===----------------------------------------------------------------------===//
 
+// The keys that every type has; PositionKeyTable.cpp describes them.
 static constexpr StringLiteral commonKeys[] = {
     "rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section",
     "mrope_interleaved",
     // Keys of Ministral 3 that do not concern the frequencies.
     "llama_4_scaling_beta", "max_position_embeddings"};
-static constexpr StringLiteral linearKeys[] = {"factor"};
-static constexpr StringLiteral llama3Keys[] = {
-    "factor", "low_freq_factor", "high_freq_factor", kOriginalLengthKey};
-static constexpr StringLiteral yarnKeys[] = {
-    "factor",      "attention_factor",    "beta_fast", "beta_slow",
-    "mscale",      "mscale_all_dim",      "truncate",  kOriginalLengthKey,
-    "attn_factor", "extrapolation_factor"};
-static constexpr StringLiteral ntkKeys[] = {"factor", "mixed_b"};
+
+// Keys of several types.
+static constexpr RopeKey factorKey = {
+    "factor", "is the factor by which contexts are extended"};
+static constexpr RopeKey originalLengthKey = {
+    kOriginalLengthKey, "is the length of the training before the scaling"};
+static constexpr RopeKey attentionFactorKey = {"attention_factor",
+                                               "multiplies cos and sin"};
+static constexpr RopeKey betaFastKey = {
+    "beta_fast", "bounds the frequencies that yarn scales"};
+static constexpr RopeKey betaSlowKey = {
+    "beta_slow", "bounds the frequencies that yarn scales"};
+static constexpr RopeKey mscaleKey = {"mscale",
+                                      "sets the factor of cos and sin of yarn"};
+static constexpr RopeKey mscaleAllDimKey = {
+    "mscale_all_dim", "sets the factor of cos and sin of yarn, and that of the "
+                      "scores of latent attention"};
+
+static constexpr RopeKey linearKeys[] = {factorKey};
+static constexpr RopeKey llama3Keys[] = {
+    factorKey,
+    {"low_freq_factor", "bounds the frequencies that llama3 scales"},
+    {"high_freq_factor", "bounds the frequencies that llama3 scales"},
+    originalLengthKey};
+static constexpr RopeKey yarnKeys[] = {
+    factorKey,
+    attentionFactorKey,
+    betaFastKey,
+    betaSlowKey,
+    mscaleKey,
+    mscaleAllDimKey,
+    {"truncate", "rounds the bounds of yarn to whole pairs"},
+    originalLengthKey,
+    {"attn_factor", "multiplies cos and sin of yarn"},
+    {"extrapolation_factor", "weakens the interpolation of yarn"}};
+static constexpr RopeKey ntkKeys[] = {
+    factorKey, {"mixed_b", "is the exponent of ntk; 1 if absent"}};
 // Configs of Hunyuan also have YaRN's keys, which its model ignores.
-static constexpr StringLiteral dynamicKeys[] = {
-    "factor", "alpha",          "beta_fast",       "beta_slow",
-    "mscale", "mscale_all_dim", kOriginalLengthKey};
-static constexpr StringLiteral longropeKeys[] = {
-    "factor",       "attention_factor", "short_factor",    "long_factor",
-    "short_mscale", "long_mscale",      kOriginalLengthKey};
-static constexpr StringLiteral proportionalKeys[] = {"factor"};
+static constexpr RopeKey dynamicKeys[] = {
+    factorKey,        {"alpha", "is the factor of the base of dynamic"},
+    betaFastKey,      betaSlowKey,
+    mscaleKey,        mscaleAllDimKey,
+    originalLengthKey};
+static constexpr RopeKey longropeKeys[] = {
+    factorKey,
+    attentionFactorKey,
+    {"short_factor", "lists the divisors of longrope for short sequences"},
+    {"long_factor", "lists the divisors of longrope for long sequences"},
+    {"short_mscale", "multiplies cos and sin of longrope for short sequences"},
+    {"long_mscale", "multiplies cos and sin of longrope for long sequences"},
+    originalLengthKey};
+static constexpr RopeKey proportionalKeys[] = {factorKey};
 
 static constexpr RopeType types[] = {
     {"default", readDefault, {}},
@@ -352,7 +389,20 @@ static constexpr RopeType types[] = {
 };
 
 bool RopeType::knowsKey(StringRef key) const {
-  return llvm::is_contained(commonKeys, key) || llvm::is_contained(keys, key);
+  return llvm::is_contained(commonKeys, key) ||
+         llvm::any_of(keys,
+                      [&](const RopeKey &known) { return known.name == key; });
+}
+
+std::vector<RopeKey> posenc::frontend::getRopeKeys() {
+  std::vector<RopeKey> result;
+  for (const RopeType &type : types)
+    for (const RopeKey &key : type.keys)
+      if (llvm::none_of(result, [&](const RopeKey &other) {
+            return other.name == key.name;
+          }))
+        result.push_back(key);
+  return result;
 }
 
 const RopeType *posenc::frontend::findRopeType(StringRef name) {

@@ -42,18 +42,29 @@ struct RopeContext {
 /// table in RopeTypes.cpp.
 using ReadScaling = Scaling (*)(RopeContext &context);
 
+/// A key of the dictionary of a rope type.
+struct RopeKey {
+  llvm::StringLiteral name;
+  /// A verb phrase that says what the key does.
+  llvm::StringLiteral effect;
+};
+
 struct RopeType {
   llvm::StringLiteral name;
   /// Null if the type is known but not supported yet.
   ReadScaling read;
   /// The keys of the dictionary besides those that every type has.
-  llvm::ArrayRef<llvm::StringLiteral> keys;
+  llvm::ArrayRef<RopeKey> keys;
 
   bool knowsKey(llvm::StringRef key) const;
 };
 
 /// Returns the rope type of that name, or null if the name is unknown.
 const RopeType *findRopeType(llvm::StringRef name);
+
+/// Returns the keys of all rope types, each once, less those that every type
+/// has.
+std::vector<RopeKey> getRopeKeys();
 
 /// Reads the dictionary of `context` as one of the given type. Warns about keys
 /// that the type does not have.

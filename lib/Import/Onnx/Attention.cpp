@@ -326,4 +326,5 @@ static LogicalResult importAttention(NodeImporter &node) {
 
 void onnx::addAttentionOperators(OperatorTable &table) {
   table["Attention"] = {3, 7, 4, importAttention};
+  setFirstOpsets(table, {{"Attention", 23}});
 }

@@ -409,4 +409,9 @@ void onnx::addBinaryOperators(OperatorTable &table) {
     table[op] = {2, 2, 1, importComparison};
   table["Where"] = {3, 3, 1, importWhere};
   table["PRelu"] = {2, 2, 1, importPRelu};
+  setFirstOpsets(table, {{"PRelu", 7},
+                         {"Where", 9},
+                         {"Mod", 10},
+                         {"GreaterOrEqual", 12},
+                         {"LessOrEqual", 12}});
 }

@@ -371,4 +371,5 @@ static LogicalResult importEinsum(NodeImporter &node) {
 
 void onnx::addEinsumOperators(OperatorTable &table) {
   table["Einsum"] = {1, kMaxOperands, 1, importEinsum};
+  setFirstOpsets(table, {{"Einsum", 12}});
 }

@@ -337,4 +337,20 @@ void onnx::addElementwiseOperators(OperatorTable &table) {
   table["CastLike"] = {2, 2, 1, importCast, CodeUse::Read};
   table["com.microsoft/BiasGelu"] = {2, 2, 1, importBiasGelu};
   table["com.microsoft/FastGelu"] = {1, 2, 1, importBiasGelu};
+  setFirstOpsets(table, {{"Cast", 6},
+                         {"Selu", 6},
+                         {"Cos", 7},
+                         {"Sin", 7},
+                         {"Erf", 9},
+                         {"IsNaN", 9},
+                         {"Sign", 9},
+                         {"IsInf", 10},
+                         {"ThresholdedRelu", 10},
+                         {"Round", 11},
+                         {"Celu", 12},
+                         {"HardSwish", 14},
+                         {"CastLike", 15},
+                         {"Mish", 18},
+                         {"Gelu", 20},
+                         {"Swish", 24}});
 }

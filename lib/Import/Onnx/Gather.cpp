@@ -56,17 +56,17 @@ static SmallVector<Size> getKnownIndices(const Tensor &indices, int64_t column,
   }
   if (!indices.constant)
     return known;
-  std::optional<int64_t> least, greatest;
+  std::optional<int64_t> min, max;
   int64_t number = 0;
   for (const APInt &value : indices.constant.getValues<APInt>()) {
     if (number++ % stride != column)
       continue;
     int64_t index = value.getSExtValue();
-    least = std::min(least.value_or(index), index);
-    greatest = std::max(greatest.value_or(index), index);
+    min = std::min(min.value_or(index), index);
+    max = std::max(max.value_or(index), index);
   }
-  if (least)
-    known = {*least, *greatest};
+  if (min)
+    known = {*min, *max};
   return known;
 }
 
@@ -98,10 +98,10 @@ requireIndices(NodeImporter &node, const Tensor &indices, const Size &size,
   if (indices.columnRanges.size() == static_cast<size_t>(stride))
     range = indices.columnRanges[column];
   if (known.empty() && range) {
-    const auto &[least, greatest] = *range;
-    form.isChecked = node.sizes.isAtMost(low, least) &&
-                     node.sizes.isAtMost(greatest + 1, size);
-    form.isNatural = node.sizes.isNonNegative(least);
+    const auto &[min, max] = *range;
+    form.isChecked =
+        node.sizes.isAtMost(low, min) && node.sizes.isAtMost(max + 1, size);
+    form.isNatural = node.sizes.isNonNegative(min);
   }
   return form;
 }
@@ -432,4 +432,6 @@ void onnx::addGatherOperators(OperatorTable &table) {
   table["GatherElements"] = {2, 2, 1, importGatherElements, CodeUse::Moved};
   table["GatherND"] = {2, 2, 1, importGatherND, CodeUse::Moved};
   table["ScatterND"] = {3, 3, 1, importScatterND};
+  setFirstOpsets(table,
+                 {{"GatherElements", 11}, {"GatherND", 11}, {"ScatterND", 11}});
 }

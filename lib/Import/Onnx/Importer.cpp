@@ -22,7 +22,6 @@
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -435,30 +434,13 @@ LogicalResult Importer::addOutputs(func::FuncOp function) {
 // Nodes
 //===----------------------------------------------------------------------===//
 
-/// Returns the first opset of the default domain that has an operator in the
-/// form that is imported. Those whose older forms are, too, are not listed.
-static int64_t getFirstOpset(StringRef op) {
-  return llvm::StringSwitch<int64_t>(op)
-      // Attributes were called otherwise, or had another type or default.
-      .Cases({"Pad", "Split"}, 2)
-      .Cases({"Cast", "Selu", "Tile"}, 6)
-      // Older forms broadcast by attributes, or drop elements by default.
-      .Cases({"Cos", "Dropout", "Gemm", "PRelu", "Sin"}, 7)
-      .Case("Expand", 8)
-      .Cases({"ConstantOfShape", "Erf", "EyeLike", "IsNaN"}, 9)
-      .Cases({"OneHot", "Sign", "Where"}, 9)
-      .Cases({"IsInf", "Mod", "ThresholdedRelu"}, 10)
-      .Cases({"CumSum", "GatherElements", "GatherND"}, 11)
-      .Cases({"Range", "Round", "ScatterND"}, 11)
-      .Cases({"Celu", "Einsum", "GreaterOrEqual", "LessOrEqual"}, 12)
-      .Cases({"HardSwish", "Trilu"}, 14)
-      .Case("CastLike", 15)
-      .Case("LayerNormalization", 17)
-      .Case("Mish", 18)
-      .Case("Gelu", 20)
-      .Cases({"Attention", "RMSNormalization", "RotaryEmbedding"}, 23)
-      .Case("Swish", 24)
-      .Default(1);
+void onnx::setFirstOpsets(
+    OperatorTable &table,
+    std::initializer_list<std::pair<StringRef, int64_t>> opsets) {
+  for (auto [op, opset] : opsets) {
+    assert(table.contains(op) && "an operator of the same table");
+    table[op].firstOpset = opset;
+  }
 }
 
 LogicalResult Importer::checkOpsets() {
@@ -510,10 +492,11 @@ LogicalResult Importer::importNode(const Node &node) {
                           "' are not supported");
   }
   int64_t opset = model.opsets.lookup("");
-  if (int64_t first = getFirstOpset(key); opset < first)
-    return fail("this operator is supported from opset " + Twine(first) +
-                ", and the model has opset " + Twine(opset));
   const Operator &entry = it->second;
+  if (node.domain.empty() && opset < entry.firstOpset)
+    return fail("this operator is supported from opset " +
+                Twine(entry.firstOpset) + ", and the model has opset " +
+                Twine(opset));
   if (node.inputs.size() < entry.minInputs ||
       node.inputs.size() > entry.maxInputs)
     return fail("expected " + Twine(entry.minInputs) +

@@ -24,6 +24,7 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <initializer_list>
 #include <memory>
 #include <set>
 
@@ -63,7 +64,7 @@ struct Tensor {
   /// The elements of an integer or bool tensor of rank 0 or 1, if they follow
   /// from sizes.
   std::optional<SmallVector<Size>> elements;
-  /// The least and the greatest number that integer elements may be, if known:
+  /// The min and the max that integer elements may be, if known:
   /// of all, or of each column of the last dimension.
   std::optional<std::pair<Size, Size>> range;
   SmallVector<std::pair<Size, Size>> columnRanges;
@@ -104,11 +105,19 @@ struct Operator {
   unsigned minInputs, maxInputs, maxOutputs;
   LogicalResult (*import)(NodeImporter &node);
   CodeUse codeUse = CodeUse::Refused;
+  /// The first opset of the default domain that has the operator in the form
+  /// that is imported: older forms had other attributes or defaults, or
+  /// broadcast by attributes.
+  int64_t firstOpset = 1;
 };
 
 /// Operators by name; those of another domain than the default one have the
 /// domain and a slash before their name.
 using OperatorTable = llvm::StringMap<Operator>;
+/// Sets `firstOpset` of operators of the table.
+void setFirstOpsets(
+    OperatorTable &table,
+    std::initializer_list<std::pair<StringRef, int64_t>> opsets);
 void addAttentionOperators(OperatorTable &table);
 void addControlOperators(OperatorTable &table);
 void addConvolutionOperators(OperatorTable &table);

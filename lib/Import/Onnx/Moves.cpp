@@ -359,4 +359,5 @@ void onnx::addMoveOperators(OperatorTable &table) {
   table["Split"] = {1, 2, 1024, importSplit, CodeUse::Moved};
   table["Expand"] = {2, 2, 1, importExpand, CodeUse::Moved};
   table["Tile"] = {2, 2, 1, importTile, CodeUse::Moved};
+  setFirstOpsets(table, {{"Split", 2}, {"Tile", 6}, {"Expand", 8}});
 }

@@ -233,4 +233,5 @@ void onnx::addNormOperators(OperatorTable &table) {
   table["com.microsoft/SkipLayerNormalization"] = {3, 5, 4, importSkipNorm};
   table["com.microsoft/SkipSimplifiedLayerNormalization"] = {3, 4, 4,
                                                              importSkipNorm};
+  setFirstOpsets(table, {{"LayerNormalization", 17}, {"RMSNormalization", 23}});
 }

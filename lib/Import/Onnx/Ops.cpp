@@ -51,11 +51,11 @@ static bool hasSmallCoefficients(const Size &size) {
 
 /// Whether integers of the type hold a range of sizes, which entry points check
 /// for types of 32 bits. Narrower types do not.
-static bool requireFit(NodeImporter &node, Type element, const Size &least,
-                       const Size &greatest) {
+static bool requireFit(NodeImporter &node, Type element, const Size &low,
+                       const Size &high) {
   unsigned width = element.getIntOrFloatBitWidth();
-  return width > 32 || (width == 32 && requireAtMost(node, INT32_MIN, least) &&
-                        requireAtMost(node, greatest, INT32_MAX));
+  return width > 32 || (width == 32 && requireAtMost(node, INT32_MIN, low) &&
+                        requireAtMost(node, high, INT32_MAX));
 }
 
 std::optional<Tensor> onnx::createResults(NodeImporter &node, Type element,

@@ -307,4 +307,5 @@ void onnx::addProductOperators(OperatorTable &table) {
   table["MatMul"] = {2, 2, 1, importMatMul};
   table["Gemm"] = {2, 3, 1, importGemm};
   table["com.microsoft/FusedMatMul"] = {2, 2, 1, importFusedMatMul};
+  setFirstOpsets(table, {{"Gemm", 7}});
 }

@@ -38,14 +38,14 @@ static Value toFloat(Scalars &s, Value code, Type type) {
 }
 
 /// Returns round(x) + zero, saturated to the codes of the type. NaN becomes the
-/// least code.
+/// lowest code.
 static Value saturate(Scalars &s, Value x, Value zero, Type type) {
   auto integer = cast<IntegerType>(type);
   unsigned width = integer.getWidth();
-  double least = integer.isUnsigned() ? 0 : -std::ldexp(1, width - 1);
+  double lowest = integer.isUnsigned() ? 0 : -std::ldexp(1, width - 1);
   double greatest = std::ldexp(1, integer.isUnsigned() ? width : width - 1) - 1;
   Value rounded = s.add(math::RoundEvenOp::create(s, x), zero);
-  Value low = arith::MaxNumFOp::create(s, rounded, s.get(least));
+  Value low = arith::MaxNumFOp::create(s, rounded, s.get(lowest));
   Value code = arith::MinNumFOp::create(s, low, s.get(greatest));
   return arith::FPToSIOp::create(s, s.getI32Type(), code);
 }

@@ -178,4 +178,5 @@ static LogicalResult importRotary(NodeImporter &node) {
 void onnx::addRotaryOperators(OperatorTable &table) {
   table["RotaryEmbedding"] = {3, 4, 1, importRotary};
   table["com.microsoft/RotaryEmbedding"] = {4, 4, 1, importRotary};
+  setFirstOpsets(table, {{"RotaryEmbedding", 23}});
 }

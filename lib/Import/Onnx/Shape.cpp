@@ -296,4 +296,9 @@ void onnx::addShapeOperators(OperatorTable &table) {
   table["Range"] = {3, 3, 1, importRange};
   table["Identity"] = {1, 1, 1, importIdentity, CodeUse::Moved};
   table["Dropout"] = {1, 3, 1, importDropout};
+  setFirstOpsets(table, {{"Dropout", 7},
+                         {"ConstantOfShape", 9},
+                         {"EyeLike", 9},
+                         {"OneHot", 9},
+                         {"Range", 11}});
 }

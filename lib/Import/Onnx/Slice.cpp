@@ -329,4 +329,5 @@ void onnx::addSliceOperators(OperatorTable &table) {
   table["Pad"] = {1, 4, 1, importPad};
   table["Trilu"] = {1, 2, 1, importTrilu};
   table["CumSum"] = {2, 2, 1, importCumSum};
+  setFirstOpsets(table, {{"Pad", 2}, {"CumSum", 11}, {"Trilu", 14}});
 }
