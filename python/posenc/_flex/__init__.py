@@ -8,7 +8,7 @@
 """`flex_attention`: attention whose scores and masks are functions of Python.
 
 `_calls` checks a call. `_plan` traces its functions, by `_trace_torch`, `_trace_numpy` or
-`_trace_jax`, to expressions (`_graph`) and compiles a module for them
+`_trace_jax`, to expressions (`_score_graph`) and compiles a module for them
 (`_module`, `_gradient`), whose regions `_mlir` writes.
 """
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ._graph import Node, collect, is_nonnegative
+from ._score_graph import Node, collect, is_nonnegative
 from ._mlir import RegionWriter
 
 _WIDE = ("i32", "i64")

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 
 from .._errors import Error
-from ._graph import Graph, Node, collect
+from ._score_graph import Graph, Node, collect
 
 _BY_RESULT = ("exp", "exp2", "sqrt", "rsqrt", "cbrt", "tanh", "expm1", "sigmoid")
 _CONSTANT = ("detach", "floor", "ceil", "round", "trunc", "floor_divide",

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ._graph import Graph, Node
+from ._score_graph import Graph, Node
 from ._numbers import Number, Operand
 
 # ===----------------------------------------------------------------------===#

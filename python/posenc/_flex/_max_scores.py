@@ -10,7 +10,7 @@ loops over tiles of keys. Without a visible key it is minus infinity."""
 
 from __future__ import annotations
 
-from ._graph import Node
+from ._score_graph import Node
 from ._module import (
     Signature, find_names, write_argument, write_arguments, write_array_sizes)
 from ._tiles import KEYS, Expressions, TileWriter

@@ -17,7 +17,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from ._graph import CARRIED, FLOATS, INTEGERS, Node, collect, is_nonnegative
+from ._score_graph import CARRIED, FLOATS, INTEGERS, Node, collect, is_nonnegative
 
 _COMPARE = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
 _FLOAT_COMPARE = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt",

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ._checks import write_checks
 from ._fusion import Fused
-from ._graph import Node, collect
+from ._score_graph import Node, collect
 from ._mlir import RegionWriter
 
 _NAME = re.compile(r"%\w+")

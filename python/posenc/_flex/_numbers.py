@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Union
 
-from ._graph import Graph, Node
+from ._score_graph import Graph, Node
 
 Operand = Union["Number", float]
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from .._errors import Error
 from . import _functions, _rules
-from ._graph import Graph, Node, name_in_frameworks, name_type
+from ._score_graph import Graph, Node, name_in_frameworks, name_type
 from ._numbers import Number
 from ._trace import Trace, refuse_branch
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from .._errors import Error
 from . import _functions
-from ._graph import FLOATS, Graph, Node
+from ._score_graph import FLOATS, Graph, Node
 from ._numbers import Number
 
 # The operations of one number and of two that frameworks agree about, but for names.

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 
 from .._kernels import Kernels
 from .._sharding import BATCH, HEADS, KEY_HEADS, Declaration, Dims, divide_heads
-from ._graph import Node, collect
+from ._score_graph import Node, collect
 from ._module import Signature
 
 _QUERIES = ("query", "output", "lse", "grad_query", "grad_output", "grad_lse")

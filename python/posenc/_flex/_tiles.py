@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ._graph import Node
+from ._score_graph import Node
 from ._mlir import RegionWriter
 from ._module import Signature, Types, find_names
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from . import _functions, _rules
-from ._graph import COMPARISONS, FLOATS, Node
+from ._score_graph import COMPARISONS, FLOATS, Node
 from ._numbers import Number
 from ._torch_scalars import ELEMENTWISE, Operands
 

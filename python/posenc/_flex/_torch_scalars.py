@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from .._errors import Error
-from ._graph import Node, name_in_frameworks, name_type
+from ._score_graph import Node, name_in_frameworks, name_type
 from ._trace import Trace, refuse_branch
 
 # Elements of captured tensors that one operation may read for a pair.

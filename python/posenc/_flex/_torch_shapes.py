@@ -18,7 +18,7 @@ import torch
 
 from .._errors import Error
 from . import _functions, _rules
-from ._graph import FLOATS, Graph, Node
+from ._score_graph import FLOATS, Graph, Node
 from ._numbers import Number
 from ._torch_scalars import SHAPED, Operands, Scalar, load, make_nodes
 

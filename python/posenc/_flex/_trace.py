@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from .._errors import Error
-from ._graph import CARRIED, Graph, Node, name_type
+from ._score_graph import CARRIED, Graph, Node, name_type
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Types of captured arrays that kernels read.

@@ -23,7 +23,7 @@ import numpy as np
 from .._errors import Error
 from . import _rules
 from ._captures import replace_arrays
-from ._graph import CARRIED, COMPARISONS, Graph, Node, name_in_frameworks, name_type
+from ._score_graph import CARRIED, COMPARISONS, Graph, Node, name_in_frameworks, name_type
 from ._numbers import Number
 from ._trace import Trace, refuse_branch
 

@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from .._errors import Error
 from .._torch_state import is_recorded
 from . import _torch_rules, _torch_shapes  # noqa: F401
-from ._graph import Node, name_type
+from ._score_graph import Node, name_type
 from ._torch_rows import Row, read_rows
 from ._torch_scalars import Scalar, load, make_nodes
 from ._trace import Trace

@@ -1,4 +1,4 @@
-# ===- _graph.py - expressions of scores -----------------------------------===#
+# ===- _score_graph.py - expressions of scores -----------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
