@@ -101,8 +101,8 @@ bool SizeAnalysis::requireElement(Value condition) {
         {BoundKind::Lengths, *input, {limit}, std::nullopt}, compare));
   if (!symbols.isComputable(resolve(element)))
     return false;
-  for (auto [least, most] : {std::pair(SizeExpr(0), element), {element, limit}})
-    requirements.push_back({RelationKind::AtMost, least, most, compare,
+  for (auto [low, high] : {std::pair(SizeExpr(0), element), {element, limit}})
+    requirements.push_back({RelationKind::AtMost, low, high, compare,
                             /*guards=*/{}, /*isAssumed=*/true});
   return true;
 }

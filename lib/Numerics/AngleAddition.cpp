@@ -386,9 +386,9 @@ Value AngleAddition::joinMarks(OpBuilder &builder, Location loc, Value a,
                                Value b) const {
   if (products.isF64())
     return arith::AndIOp::create(builder, loc, a, b);
-  Value least = arith::MinUIOp::create(builder, loc, getHalves(builder, loc, a),
-                                       getHalves(builder, loc, b));
-  return vector::BitCastOp::create(builder, loc, a.getType(), least);
+  Value min = arith::MinUIOp::create(builder, loc, getHalves(builder, loc, a),
+                                     getHalves(builder, loc, b));
+  return vector::BitCastOp::create(builder, loc, a.getType(), min);
 }
 
 Value AngleAddition::getMarks(OpBuilder &builder, Location loc,
@@ -436,11 +436,11 @@ Value AngleAddition::isAnySmall(OpBuilder &builder, Location loc,
   // The first bf16 above the limit: an element below the limit must not be
   // rounded to one that passes the check.
   uint16_t maxSmall = 2 * ((getBits(limit) >> 16) + 1) - 1;
-  Value least =
+  Value min =
       vector::ReductionOp::create(builder, loc, vector::CombiningKind::MINUI,
                                   getHalves(builder, loc, marks));
   return arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::ule, least,
+      builder, loc, arith::CmpIPredicate::ule, min,
       arith::ConstantIntOp::create(builder, loc, maxSmall, 16));
 }
 

@@ -32,10 +32,10 @@ MathBuilder::splitExp(Value x, Base base,
   if (range) {
     assert(range->first <= range->second && "an empty range");
     // Both comparisons are false for a NaN, which stays.
-    Value least = number(range->first / scale);
-    Value most = number(range->second / scale);
-    x = select(compare(arith::CmpFPredicate::OLT, x, least), least, x);
-    x = select(compare(arith::CmpFPredicate::OGT, x, most), most, x);
+    Value min = number(range->first / scale);
+    Value max = number(range->second / scale);
+    x = select(compare(arith::CmpFPredicate::OLT, x, min), min, x);
+    x = select(compare(arith::CmpFPredicate::OGT, x, max), max, x);
   }
   double magic = wide ? 0x1.8p52 : 0x1.8p23;
   Value shifted = fma(x, number(scale), number(magic));
@@ -113,9 +113,9 @@ Value MathBuilder::scaleByInstruction(Value value, Value exponent) {
 
 Value MathBuilder::exp(Value x, Base base, int exponent) {
   // Results are 0 below the smaller exponent and infinite above the larger one.
-  double least = forF32 ? -300.0 : wide ? -1078.0 : -152.0;
-  double most = forF32 ? 300.0 : wide ? 1026.0 : 129.0;
-  SplitExp split = splitExp(x, base, std::pair(least, most));
+  double min = forF32 ? -300.0 : wide ? -1078.0 : -152.0;
+  double max = forF32 ? 300.0 : wide ? 1026.0 : 129.0;
+  SplitExp split = splitExp(x, base, std::pair(min, max));
   Value power = add(expSeries(split.rest), number(1.0));
   Value exponents = split.rounded;
   if (exponent != 0)
@@ -130,10 +130,9 @@ Value MathBuilder::exp(Value x, Base base, int exponent) {
 }
 
 Value MathBuilder::exp2(TwoFloats x) {
-  Value least = number(-1078.0), most = number(1026.0);
-  Value hi =
-      select(compare(arith::CmpFPredicate::OLT, x.hi, least), least, x.hi);
-  hi = select(compare(arith::CmpFPredicate::OGT, hi, most), most, hi);
+  Value min = number(-1078.0), max = number(1026.0);
+  Value hi = select(compare(arith::CmpFPredicate::OLT, x.hi, min), min, x.hi);
+  hi = select(compare(arith::CmpFPredicate::OGT, hi, max), max, hi);
   auto [bits, n] = roundToInteger(hi);
   Value rest = add(sub(hi, n), x.lo);
   rest = fma(rest, number(kLn2), mul(rest, number(kLn2Rest)));

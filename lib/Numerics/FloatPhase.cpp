@@ -30,10 +30,9 @@ struct FixedPoint {
 /// are taken as 63, which is right for all that reach the result: the numbers
 /// have 53 bits.
 static Value shift(ElementwiseBuilder &b, Value bits, Value left) {
-  Value zero = b.i64(0), most = b.i64(63);
+  Value zero = b.i64(0), max = b.i64(63);
   auto clamp = [&](Value count) {
-    return b.binary<arith::MinSIOp>(b.binary<arith::MaxSIOp>(count, zero),
-                                    most);
+    return b.binary<arith::MinSIOp>(b.binary<arith::MaxSIOp>(count, zero), max);
   };
   return b.shru(b.shl(bits, clamp(left)), clamp(b.subi(zero, left)));
 }

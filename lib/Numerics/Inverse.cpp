@@ -73,13 +73,13 @@ Value MathBuilder::atan2(Value y, Value x) {
   // are infinite, and 0 if both are zero.
   Value sizeX = abs(x), sizeY = abs(y);
   Value isSteep = compare(arith::CmpFPredicate::OGT, sizeY, sizeX);
-  Value least = select(isSteep, sizeX, sizeY);
-  Value most = select(isSteep, sizeY, sizeX);
-  Value inner = div(least, most);
-  inner = select(compare(arith::CmpFPredicate::OEQ, least, most), number(1.0),
-                 inner);
-  inner = select(compare(arith::CmpFPredicate::OEQ, most, number(0.0)), most,
-                 inner);
+  Value min = select(isSteep, sizeX, sizeY);
+  Value max = select(isSteep, sizeY, sizeX);
+  Value inner = div(min, max);
+  inner =
+      select(compare(arith::CmpFPredicate::OEQ, min, max), number(1.0), inner);
+  inner =
+      select(compare(arith::CmpFPredicate::OEQ, max, number(0.0)), max, inner);
   Value tail = emitAtanTail(*this, inner);
   // The result is 0, pi/2 or pi plus or minus the arc tangent of the quotient.
   Value isLeft = compare(arith::CmpIPredicate::slt, toBits(x), integer(0));

@@ -72,7 +72,7 @@ static void addTiling(OpPassManager &manager,
   PosencTileContractionsPassOptions contractions;
   contractions.vectorBytes = options.vectorBytes;
   contractions.bf16Dots = options.bf16Dots;
-  contractions.bf16Tiles = options.bf16Tiles;
+  contractions.amxBF16 = options.amxBF16;
   copyTuning(options, contractions);
   manager.addNestedPass<func::FuncOp>(
       createPosencTileContractionsPass(contractions));
@@ -139,9 +139,9 @@ void mlir::posenc::buildTiledToVectorPipeline(
   // Products on tensors are lowered before bufferization, except to AMX.
   PosencLowerTileProductsPassOptions products;
   products.bf16Dots = options.bf16Dots;
-  products.bf16Tiles = options.bf16Tiles;
+  products.amxBF16 = options.amxBF16;
   products.int8Dots = options.int8Dots;
-  products.int8Tiles = options.int8Tiles;
+  products.amxInt8 = options.amxInt8;
   manager.addNestedPass<func::FuncOp>(
       createPosencLowerTileProductsPass(products));
   manager.addNestedPass<func::FuncOp>(createPosencVectorizeLinalgPass());
@@ -161,7 +161,7 @@ void mlir::posenc::buildTiledToVectorPipeline(
   auto attention =
       getVectorOptions<ConvertPosencAttentionToVectorPassOptions>(options);
   attention.bf16Dots = options.bf16Dots;
-  attention.bf16Tiles = options.bf16Tiles;
+  attention.amxBF16 = options.amxBF16;
   manager.addPass(createConvertPosencAttentionToVectorPass(attention));
   manager.addNestedPass<func::FuncOp>(
       createPosencLowerTileProductsPass(products));
@@ -171,7 +171,7 @@ void mlir::posenc::buildTiledToVectorPipeline(
       getVectorOptions<PosencVectorizeTilesPassOptions>(options)));
   manager.addPass(createConvertPosencTablesToVectorPass(
       getVectorOptions<ConvertPosencTablesToVectorPassOptions>(options)));
-  if (options.bf16Tiles)
+  if (options.amxBF16)
     manager.addNestedPass<func::FuncOp>(createPosencInterleaveTilesPass());
   PosencCopyToLoopsPassOptions copies;
   copies.vectorBytes = options.vectorBytes;
@@ -221,7 +221,7 @@ void mlir::posenc::buildTiledToVectorPipeline(
 
 void mlir::posenc::buildVectorToLLVMPipeline(
     OpPassManager &manager, const PosencToCPUOptions &options) {
-  if (!options.bf16Tiles) {
+  if (!options.amxBF16) {
     PosencExpandTilesPassOptions tiles;
     tiles.avx512 = options.vectorBytes == 64;
     tiles.int8Dots = options.int8Dots;
@@ -252,7 +252,7 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addPass(createConvertMathToLLVMPass());
   ConvertVectorToLLVMPassOptions vectorToLLVM;
   vectorToLLVM.x86Vector = options.nativeBF16;
-  vectorToLLVM.amx = options.bf16Tiles;
+  vectorToLLVM.amx = options.amxBF16;
   manager.addPass(createConvertVectorToLLVMPass(vectorToLLVM));
   // Runs before constants are converted: for a dimension whose number is not
   // known to be constant, memref.dim becomes an alloca, in a loop perhaps,
@@ -270,6 +270,6 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addPass(createPosencLegalizeI1Pass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  if (options.bf16Tiles)
+  if (options.amxBF16)
     manager.addPass(createPosencStreamTileLoadsPass());
 }

@@ -22,7 +22,7 @@ using namespace mlir::posenc::raise;
 /// Finite numbers below this hide a key as minus infinity does, if another key
 /// is visible.
 static constexpr double kLargestHidden = -1e9;
-/// The least finite number of f16 hides a key, too.
+/// The lowest finite number of f16 hides a key, too.
 static constexpr double kLeastF16 = -65504;
 
 static bool contains(const Expr *expr, const Expr *part) {

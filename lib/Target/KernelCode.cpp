@@ -88,10 +88,10 @@ static llvm::CodeGenOptLevel getLevel(const llvm::Module &module,
                                       OptLevel level) {
   if (level != OptLevel::O0)
     return llvm::CodeGenOptLevel::Aggressive;
-  bool hasTiles = llvm::any_of(module, [](const llvm::Function &function) {
+  bool hasAMX = llvm::any_of(module, [](const llvm::Function &function) {
     return function.getName().starts_with("llvm.x86.tile");
   });
-  return hasTiles ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::None;
+  return hasAMX ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::None;
 }
 
 /// Returns assembly or an object file's bytes; nullopt after an error at `loc`.

@@ -62,7 +62,7 @@ static StringRef findMissing(StringRef intrinsic, const TargetSpec &target) {
     return "AVX512-BF16";
   if (!target.hasInt8Dots && rest.starts_with("x86.avx512.vpdpbusd"))
     return "AVX512-VNNI";
-  if (!target.hasBF16Tiles &&
+  if (!target.hasAMXBF16 &&
       (rest.starts_with("x86.tile") || rest.starts_with("x86.tdp")))
     return "AMX-BF16";
   if (target.vectorBytes < 64 && rest.starts_with("x86.avx512"))
@@ -116,9 +116,9 @@ LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
   options.vectorBytes = target.vectorBytes;
   options.nativeBF16 = target.hasBF16Conversion;
   options.bf16Dots = target.hasBF16Dots;
-  options.bf16Tiles = target.hasBF16Tiles;
+  options.amxBF16 = target.hasAMXBF16;
   options.int8Dots = target.hasInt8Dots;
-  options.int8Tiles = target.hasInt8Tiles;
+  options.amxInt8 = target.hasAMXInt8;
   options.schedule = target.schedule;
   copyTuning(target.tuning, options);
   PassManager toTiles(module.getContext()), toCode(module.getContext());

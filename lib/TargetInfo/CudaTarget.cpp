@@ -42,9 +42,9 @@ bool CudaTarget::runs(llvm::StringRef code) const {
   if (code == chip)
     return true;
   // sm_90a runs code for sm_80, and no other target code for sm_90a.
-  int64_t least = 0;
-  return code.consume_front("sm_") && !code.getAsInteger(10, least) &&
-         least <= arch;
+  int64_t minArch = 0;
+  return code.consume_front("sm_") && !code.getAsInteger(10, minArch) &&
+         minArch <= arch;
 }
 
 llvm::Expected<CudaTarget> CudaTarget::parse(llvm::StringRef text) {

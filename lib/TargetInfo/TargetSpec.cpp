@@ -64,7 +64,7 @@ struct Level {
   ArrayRef<StringRef> required;
   uint64_t cpuFeatures;
   unsigned vectorBytes;
-  bool hasVnni, hasBF16, hasTiles;
+  bool hasVnni, hasBF16, hasAMX;
 };
 } // namespace
 
@@ -76,8 +76,8 @@ static constexpr StringRef kV4Features[] = {"avx512bw", "avx512cd", "avx512dq",
 static constexpr StringRef kVnniFeatures[] = {"avx512vnni"};
 static constexpr StringRef kBF16Features[] = {"avx512bf16"};
 
-static constexpr StringRef kTileFeatures[] = {"amx-bf16", "amx-int8",
-                                              "amx-tile"};
+static constexpr StringRef kAMXFeatures[] = {"amx-bf16", "amx-int8",
+                                             "amx-tile"};
 
 static constexpr StringRef kPrefer256 = "prefer-256-bit";
 
@@ -90,7 +90,7 @@ static const Level kX86Levels[] = {
     {"x86-64-v4", "+avx512bf16,+avx512vnni", kBF16Features,
      kCpuFeatureAvx512Bf16, 64, true, true, false},
     {"x86-64-v4", "+avx512bf16,+avx512vnni,+amx-bf16,+amx-int8,+amx-tile",
-     kTileFeatures, kCpuFeatureAmxBf16, 64, true, true, true}};
+     kAMXFeatures, kCpuFeatureAmxBf16, 64, true, true, true}};
 
 /// The features that every CPU with another one has, so that a target need not
 /// name both.
@@ -114,7 +114,7 @@ static bool setX86Level(TargetSpec &spec,
     spec.cpuFeatures |= level.cpuFeatures;
     spec.vectorBytes = level.vectorBytes;
     spec.hasBF16Conversion = spec.hasBF16Dots = level.hasBF16;
-    spec.hasBF16Tiles = spec.hasInt8Tiles = level.hasTiles;
+    spec.hasAMXBF16 = spec.hasAMXInt8 = level.hasAMX;
     spec.hasInt8Dots = level.hasVnni;
   }
   return spec.cpuFeatures != 0;
@@ -144,7 +144,7 @@ static std::string describeFeatures(const llvm::Triple &triple) {
   SmallVector<StringRef> features;
   for (ArrayRef<StringRef> level :
        {ArrayRef(kV4Features), ArrayRef(kVnniFeatures), ArrayRef(kBF16Features),
-        ArrayRef(kTileFeatures), ArrayRef(kPrefer256)})
+        ArrayRef(kAMXFeatures), ArrayRef(kPrefer256)})
     features.append(level.begin(), level.end());
   return ": expected one of " + llvm::join(features, ", ");
 }
@@ -183,7 +183,7 @@ static bool isCheckedX86(const llvm::Target &target, const llvm::Triple &triple,
   if (llvm::is_contained(kV4Features, feature) ||
       llvm::is_contained(kVnniFeatures, feature) ||
       llvm::is_contained(kBF16Features, feature) ||
-      llvm::is_contained(kTileFeatures, feature))
+      llvm::is_contained(kAMXFeatures, feature))
     return true;
   std::unique_ptr<llvm::MCSubtargetInfo> floor(
       target.createMCSubtargetInfo(triple, kX86Levels[0].cpu, ""));
@@ -203,7 +203,7 @@ static StringRef getHostArch() {
 }
 
 /// Asks for the tile registers of AMX as a library does (runtime/kernel/Cpu.h).
-static bool mayUseTiles() {
+static bool mayUseAMX() {
 #if defined(__linux__) && defined(__x86_64__)
   constexpr long requestPermission = 0x1023, tileData = 18;
   static const bool isAllowed =
@@ -230,22 +230,22 @@ static llvm::Expected<std::string> nameHost() {
   };
   if (!setX86Level(host, [&](StringRef name) {
         return features.lookup(name) && !isHidden(name) &&
-               ((name != "amx-bf16" && name != "amx-int8") || mayUseTiles());
+               ((name != "amx-bf16" && name != "amx-int8") || mayUseAMX());
       }))
     return makeFloorError("host");
   // A virtual machine may hide the CPU's name, or features of the CPU that it
   // names. Intel's CPUs with AMX, or without it if it is hidden, have a name
   // that selects their tuning.
-  bool hasTiles = features.lookup("amx-bf16");
+  bool hasAMX = features.lookup("amx-bf16");
   for (std::string name : {cpu, std::string("sapphirerapids"),
                            std::string("icelake-server+avx512bf16")}) {
-    if (name != cpu && !hasTiles)
+    if (name != cpu && !hasAMX)
       break;
     llvm::Expected<TargetSpec> named = TargetSpec::parse("x86-64:" + name);
     if (named && named->cpuFeatures == host.cpuFeatures)
       return named->name;
     if (named)
-      hasTiles |= named->hasBF16Tiles;
+      hasAMX |= named->hasAMXBF16;
     else
       llvm::consumeError(named.takeError());
   }
@@ -319,8 +319,8 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
     if (isNarrow) {
       spec.vectorBytes = std::min(spec.vectorBytes, 32u);
       // Dot products are generated only for vectors of 64 bytes.
-      spec.hasBF16Dots = spec.hasBF16Tiles = false;
-      spec.hasInt8Dots = spec.hasInt8Tiles = false;
+      spec.hasBF16Dots = spec.hasAMXBF16 = false;
+      spec.hasInt8Dots = spec.hasAMXInt8 = false;
     }
     return spec;
   }

@@ -167,9 +167,9 @@ def pad(p):
     x = p.any(min_rank=1)
     low, high, dims = [], [], []
     for dim in x.dims:
-        least = -(dim.constant // 2) if dim.is_static else 0
-        low.append(p.rng.randint(least, 3))
-        high.append(p.rng.randint(least, 3))
+        lowest = -(dim.constant // 2) if dim.is_static else 0
+        low.append(p.rng.randint(lowest, 3))
+        high.append(p.rng.randint(lowest, 3))
         dims.append(Dim(dim.constant + low[-1] + high[-1], dim.symbols))
     fill = p.constant(p.rng.choice([0, 1, 3]), x.element)
 

@@ -79,8 +79,8 @@ def reduce(p):
                 large = np.maximum(wide, 1).prod(axes) * max(1, abs(float(b)))
                 small = np.minimum(np.where(wide == 0, 1, wide), 1).prod(axes)
                 limit = float(ml_dtypes.finfo(DTYPES[element]).max) / 8
-                least = float(ml_dtypes.finfo(DTYPES[element]).smallest_normal) * 8
-                return np.where((large > limit) | (small < least), np.inf, bound)
+                smallest = float(ml_dtypes.finfo(DTYPES[element]).smallest_normal) * 8
+                return np.where((large > limit) | (small < smallest), np.inf, bound)
             terms = wide.sum(axes) + abs(float(b))
             return limit_sum(terms, sum_error(count, terms, element), element)
     p.add("reduce", [x, init], x.element,

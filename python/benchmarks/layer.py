@@ -139,7 +139,7 @@ def describe_cpu():
 
 
 def measure(dtype, tokens, layers, rounds, ways, folder):
-    """Returns the median, the least milliseconds and the difference of each way, or its
+    """Returns the median, the min milliseconds and the difference of each way, or its
     error."""
     layer = make_layer(layers, dtype)
     x = torch.randn(1, tokens, 1024).to(dtype)
@@ -182,7 +182,7 @@ def main():
             if any(part in name for part in options.ways.split(","))]
     print(f"{describe_cpu()}; {options.tokens} tokens, {options.layers} layers, medians "
           f"of {options.rounds} rounds\n")
-    print("| type | way | ms, median | ms, least | difference |\n|---|---|---|---|---|")
+    print("| type | way | ms, median | ms, min | difference |\n|---|---|---|---|---|")
     with torch.no_grad(), tempfile.TemporaryDirectory(prefix="posenc-") as folder:
         for name in options.dtypes.split(","):
             results = measure(getattr(torch, name), options.tokens, options.layers,

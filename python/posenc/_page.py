@@ -22,7 +22,7 @@ distant positions apart. Pairs whose turns take less than 6 of the 256 columns o
 the whole context are grey there, since its colours would be no waves of theirs. A pair
 whose wavelength is above the dashed line turns less than once in the whole context. The
 score is the product of a rotated query and key, all of whose channels are equal, divided by
-that at the same position: the area is between the least and the largest score of nearby
+that at the same position: the area is between the smallest and the largest score of nearby
 distances. Errors of cos and sin are in f32, relative to the f64 kernel. Angles that are
 rounded to f32, as in most frameworks, lose a bit whenever the position doubles."""
 _LEAST_ERROR = 1e-9
@@ -76,7 +76,7 @@ def _draw_scores(axis, rotations: Sequence) -> None:
                           color=f"C{number}", alpha=0.45, linewidth=0, label=one.name)
         middle = (one.low_scores + one.high_scores) / 2
         axis.plot(one.distances[1:], middle[1:], color=f"C{number}", linewidth=1)
-    axis.set(title="Score by distance: least to largest", xscale="log",
+    axis.set(title="Score by distance: smallest to largest", xscale="log",
              xlabel="distance (tokens)", ylabel="score / score at distance 0")
     axis.legend()
 

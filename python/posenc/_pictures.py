@@ -34,10 +34,10 @@ _WIDTH, _CHANNELS = 64, 16
 _MAX_TOKENS = 8192
 
 
-def _check_size(name: str, value: Any, least: int, most: int) -> int:
+def _check_size(name: str, value: Any, low: int, high: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not (
-            least <= value <= most):
-        raise Error(f"{name} is {value!r}, expected an integer from {least} to {most}")
+            low <= value <= high):
+        raise Error(f"{name} is {value!r}, expected an integer from {low} to {high}")
     return int(value)
 
 
@@ -142,9 +142,9 @@ def similarity(tokens: int = 128, channels: int = 128, base: float = 10000.0) ->
     products = table @ table.T / (channels / 2)  # Each sine and cosine adds up to 1.
     figure = make_figure(11, 4.4)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
-    least = min(0.0, float(products.min()))
+    low = min(0.0, float(products.min()))
     draw_map(left, products, f"Similarity of rows, base {base:g}, {channels} channels",
-             "cosine similarity", cmap="viridis", vmin=least, vmax=1, aspect="equal")
+             "cosine similarity", cmap="viridis", vmin=low, vmax=1, aspect="equal")
     left.set(xlabel="position (tokens)", ylabel="position (tokens)")
     right.plot(products[0], label="cosine similarity")
     right.axhline(0, color="0.6", linewidth=1)

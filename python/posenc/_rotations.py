@@ -40,7 +40,7 @@ class Rotation:
     wavelengths: positions per turn of each pair; infinite for pairs without rotation
     distances, scores, low_scores, high_scores: the mean over pairs of the product of a
         rotated query and key of ones, divided by that of distance 0: at some distances of
-        their positions, the least and the largest one between two of these
+        their positions, the smallest and the largest one between two of these
     error_positions, errors, usual_errors: absolute errors (pairs, positions) of cos and
         sin, whichever is larger, of the exact tables and of angles rounded to f32;
         the second is None for configs that the precision hf_f32 rejects

@@ -81,16 +81,16 @@ static int64_t findCpuFeatures(void) {
   if ((found & kCpuFeatureX86V3) && (low & 0xe6) == 0xe6 &&
       (b & v4Wanted) == v4Wanted)
     found |= kCpuFeatureX86V4;
-  unsigned leaf7 = a, tilesWanted = POSENC_BIT_AMX_BF16 | POSENC_BIT_AMX_TILE |
-                                    POSENC_BIT_AMX_INT8;
-  int hasTiles = (d & tilesWanted) == tilesWanted && (low & 0x60000) == 0x60000;
+  unsigned leaf7 = a, amxWanted = POSENC_BIT_AMX_BF16 | POSENC_BIT_AMX_TILE |
+                                  POSENC_BIT_AMX_INT8;
+  int hasAMX = (d & amxWanted) == amxWanted && (low & 0x60000) == 0x60000;
   int hasVnni = (c & bit_AVX512VNNI) != 0;
   if ((found & kCpuFeatureX86V4) && hasVnni)
     found |= kCpuFeatureAvx512Vnni;
   if ((found & kCpuFeatureAvx512Vnni) && leaf7 >= 1 &&
       POSENC_CPUID(7, 1, &a, &b, &c, &d) && (a & bit_AVX512BF16))
     found |= kCpuFeatureAvx512Bf16;
-  if ((found & kCpuFeatureAvx512Bf16) && hasTiles)
+  if ((found & kCpuFeatureAvx512Bf16) && hasAMX)
     found |= kCpuFeatureAmxBf16;
   return found;
 }

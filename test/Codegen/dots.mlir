@@ -14,7 +14,7 @@
 // RUN: %{lower} | FileCheck %s --check-prefix=NONE
 // REDEFINE: %{passes} = posenc-tile-contractions{vector-bytes=32 bf16-dots=true}
 // RUN: %{lower} | FileCheck %s --check-prefix=NONE
-// REDEFINE: %{passes} = posenc-tile-contractions{vector-bytes=64 bf16-dots=true bf16-tiles=true}
+// REDEFINE: %{passes} = posenc-tile-contractions{vector-bytes=64 bf16-dots=true amx-bf16=true}
 // RUN: %{lower} | FileCheck %s --check-prefix=TILES
 
 // Both matrices become words of two elements that are 32 apart in the order of

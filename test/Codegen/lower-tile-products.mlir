@@ -12,7 +12,7 @@
 // RUN: %{lower} | FileCheck %s
 // REDEFINE: %{options} = bf16-dots
 // RUN: %{lower} | FileCheck %s --check-prefix=DOTS
-// REDEFINE: %{options} = bf16-dots bf16-tiles int8-dots int8-tiles
+// REDEFINE: %{options} = bf16-dots amx-bf16 int8-dots amx-int8
 // RUN: %{lower} | FileCheck %s --check-prefix=AMX
 
 // Sums in a tensor: the loop carries them as one vector. Narrow floats are extended.

@@ -587,8 +587,7 @@ AttentionData::check(const std::vector<runtime::Array> &results) const {
     return "";
   // The error of a score whose query and key rows are rounded to the type after
   // a norm or rotation. With dot products or tiles of bf16 they are not.
-  bool hasBF16Products =
-      c.route == Route::BF16Dots || c.route == Route::BF16Tiles;
+  bool hasBF16Products = c.route == Route::BF16Dots || c.route == Route::AMX;
   bool hasRoundedRows =
       !hasBF16Products &&
       (c.norms || c.queryAngles != Angles::None || c.keyAngles != Angles::None);

@@ -475,7 +475,7 @@ void expectSameBitsOfFew(const Kernel &kernel, const runtime::Array &q,
             0);
 }
 
-TEST(AttentionPropertiesTest, StackedTileStepsDoNotDependOnOtherRows) {
+TEST(AttentionPropertiesTest, StackedAMXStepsDoNotDependOnOtherRows) {
   constexpr int64_t keys = 700;
   for (auto [keyHeads, fewest] : {std::pair(1, 1), std::pair(2, 2)}) {
     Text text;
@@ -485,7 +485,7 @@ TEST(AttentionPropertiesTest, StackedTileStepsDoNotDependOnOtherRows) {
     text.groups = " sinks(%x : tensor<4xf32>)";
     runtime::Array sink = makeRandom(POSENC_F32, {4}, 5);
     posenc_value extra = sink.value();
-    expectSameBitsOfFew(Kernel(getModule(text), Route::BF16Tiles),
+    expectSameBitsOfFew(Kernel(getModule(text), Route::AMX),
                         makeRandom(POSENC_BF16, getShape(1, 16, kHeads), 1),
                         makeRandom(POSENC_BF16, getShape(1, keys, keyHeads), 2),
                         makeRandom(POSENC_BF16, getShape(1, keys, keyHeads), 3),
@@ -495,7 +495,7 @@ TEST(AttentionPropertiesTest, StackedTileStepsDoNotDependOnOtherRows) {
 
 /// The bits of a query with AMX do not depend on the queries of its tile or on
 /// how queries are divided among calls, nor on keys that it does not see.
-TEST(AttentionPropertiesTest, TileStepsDoNotDependOnOtherRows) {
+TEST(AttentionPropertiesTest, AMXStepsDoNotDependOnOtherRows) {
   constexpr int64_t queries = 100, keys = 250, chunk = 37, row = 70;
   constexpr posenc_dtype dtype = POSENC_BF16;
   Text plain;
@@ -515,7 +515,7 @@ TEST(AttentionPropertiesTest, TileStepsDoNotDependOnOtherRows) {
         {masked, &mask},
         {sinks, &sink}}) {
     SCOPED_TRACE(text.flags + text.groups);
-    Kernel kernel(getModule(text), Route::BF16Tiles);
+    Kernel kernel(getModule(text), Route::AMX);
     runtime::Array q = makeRandom(dtype, getShape(1, queries, kHeads), 1);
     runtime::Array k = makeRandom(dtype, getShape(1, keys, kKeyHeads), 2);
     runtime::Array v = makeRandom(dtype, getShape(1, keys, kKeyHeads), 3);
@@ -586,7 +586,7 @@ TEST(AttentionPropertiesTest, SinksAreComparedWithExactWeights) {
     return static_cast<double>(
         reference::decode(type, reference::encode(type, x)));
   };
-  for (Route route : {Route::BF16Dots, Route::BF16Tiles}) {
+  for (Route route : {Route::BF16Dots, Route::AMX}) {
     Kernel kernel(getModule(text), route);
     for (int64_t count : {int64_t(9), queries}) {
       size_t faults = 0;

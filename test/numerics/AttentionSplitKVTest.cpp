@@ -83,7 +83,7 @@ std::vector<SplitKVCase> getAll() {
     split.c.softCap = std::strcmp(split.name, "SoftCap") == 0;
     split.c.alibi = std::strcmp(split.name, "DynamicAlibi") == 0;
     if (std::strcmp(split.name, "DynamicTiles") == 0)
-      split.c.route = Route::BF16Tiles;
+      split.c.route = Route::AMX;
     if (std::strcmp(split.name, "Paged") == 0)
       split.c.form = Form::Paged;
     if (std::strcmp(split.name, "Rotated") == 0)

@@ -161,7 +161,7 @@ std::vector<NamedCase> getFeatures() {
     AttentionCase c;
     c.dtype = POSENC_BF16;
     set(c);
-    for (Route route : {Route::BF16Dots, Route::BF16Tiles}) {
+    for (Route route : {Route::BF16Dots, Route::AMX}) {
       c.route = route;
       cases.push_back({name + getName(route), c});
     }
@@ -313,12 +313,12 @@ TEST(AttentionTest, NonFiniteInputsAreDetected) {
 /// Pipelined steps of AMX: each remainder of a query tile and of a step,
 /// several tiles of keys, and scores that exceed those of the first keys by
 /// far.
-TEST(AttentionTest, TileSteps) {
+TEST(AttentionTest, AMXSteps) {
   AttentionCase c;
   c.dtype = POSENC_BF16, c.heads = 2, c.keyHeads = 1;
   c.dim = 32, c.valueDim = 64;
   c.causal = c.lengths = true;
-  c.route = Route::BF16Tiles;
+  c.route = Route::AMX;
   auto check = [&](const Kernel &kernel, AttentionSizes sizes, uint64_t seed) {
     AttentionData data(c, sizes, seed);
     EXPECT_EQ(data.check(kernel.call("f", data.getInputs())), "")

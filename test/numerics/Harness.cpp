@@ -44,8 +44,8 @@ const char *test::getName(Route route) {
     return "Vectors512";
   case Route::BF16Dots:
     return "BF16Dots";
-  case Route::BF16Tiles:
-    return "BF16Tiles";
+  case Route::AMX:
+    return "AMX";
   }
   return "";
 }
@@ -74,7 +74,7 @@ LoweredModule::LoweredModule(const std::string &text, Stage stage,
   if (vectorBytes)
     target->vectorBytes = vectorBytes;
   target->hasBF16Dots = products != Products::F32;
-  target->hasBF16Tiles = products == Products::BF16Tiles;
+  target->hasAMXBF16 = products == Products::AMX;
   // A task has several tiles of queries, as in calls that are larger than those
   // of tests, or a single one if the batch is 1.
   target->tuning.attentionTasks = 4;
@@ -123,8 +123,8 @@ static std::string prepare(const std::string &text, Route route) {
     return lowerToText(text, Stage::Vector, 64);
   case Route::BF16Dots:
     return lowerToText(text, Stage::Vector, 64, Products::BF16Dots);
-  case Route::BF16Tiles:
-    return lowerToText(text, Stage::Vector, 64, Products::BF16Tiles);
+  case Route::AMX:
+    return lowerToText(text, Stage::Vector, 64, Products::AMX);
   }
   return text;
 }

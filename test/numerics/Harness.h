@@ -32,12 +32,12 @@ enum class Route {
   Vectors128, // as Vector, with 16-byte vectors
   Vectors512, // as Vector, with 64-byte vectors
   BF16Dots,   // as Vectors512, with bf16 dot products (VDPBF16PS)
-  BF16Tiles,  // as Vectors512, with bf16 tiles (AMX)
+  AMX,        // as Vectors512, with AMX
 };
 const char *getName(Route route);
 
 /// How attention of bf16 multiplies.
-enum class Products { F32, BF16Dots, BF16Tiles };
+enum class Products { F32, BF16Dots, AMX };
 
 /// A module lowered in memory to a stage for this machine. Failures are test
 /// failures.

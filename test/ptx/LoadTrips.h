@@ -41,17 +41,17 @@ public:
   /// Lets lanes wait for the registers that they use. Returns the largest
   /// number of trips of these lanes, or 0 if none had to wait.
   uint32_t use(llvm::ArrayRef<uint32_t> reads, LaneMask mask) {
-    uint32_t most = 0;
+    uint32_t maxTrips = 0;
     if (loaded.empty())
-      return most;
+      return maxTrips;
     forEach(reads, mask, [&](Register &reg, unsigned lane) {
       done[lane] = std::max(done[lane], reg.trips[lane]);
-      most = std::max(most, done[lane]);
+      maxTrips = std::max(maxTrips, done[lane]);
       reg.lanes &= ~(LaneMask(1) << lane);
     });
-    if (most)
+    if (maxTrips)
       removeUsed();
-    return most;
+    return maxTrips;
   }
   /// Moves registers to others.
   void copy(llvm::ArrayRef<uint32_t> reads, llvm::ArrayRef<uint32_t> writes,

@@ -120,8 +120,8 @@ bool Warp::checkReads(const Instruction &instruction, LaneMask mask) {
   LaneMask undefined = 0;
   for (uint32_t reg : instruction.reads)
     undefined |= mask & ~written[reg];
-  uint32_t &most = execution.statistics.roundTrips;
-  most = std::max(most, loadTrips.use(instruction.reads, mask));
+  uint32_t &maxTrips = execution.statistics.roundTrips;
+  maxTrips = std::max(maxTrips, loadTrips.use(instruction.reads, mask));
   if (!undefined)
     return useReads(instruction, mask);
   fault(FaultKind::Uninitialized, __builtin_ctz(undefined), instruction,

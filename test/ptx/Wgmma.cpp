@@ -379,8 +379,8 @@ bool Block::joinWarpgroup(Warp &warp, const Instruction &instruction,
     return fail("another warp of the warpgroup executed " +
                 describe(*group.operations[index].instruction) +
                 " instead, or with other operands");
-  uint64_t least = *std::min_element(group.counts.begin(), group.counts.end());
-  for (; group.first < least; ++group.first)
+  uint64_t lowest = *std::min_element(group.counts.begin(), group.counts.end());
+  for (; group.first < lowest; ++group.first)
     group.operations.pop_front();
   return true;
 }

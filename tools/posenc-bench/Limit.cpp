@@ -41,7 +41,7 @@ bool mlir::posenc::mayUseAMX() {
   static const bool isAllowed = [] {
     llvm::Expected<TargetSpec> host = TargetSpec::parse("host");
     if (host)
-      return host->hasBF16Tiles;
+      return host->hasAMXBF16;
     llvm::consumeError(host.takeError());
     return false;
   }();

@@ -309,7 +309,7 @@ def PosencTileContractionsPass
     apart in the reduction dimension: element j of each block of 64, and element
     j + 32.
 
-    With `bf16-tiles` too, register tiles have 32 rows and 32 columns, and blocks of
+    With `amx-bf16` too, register tiles have 32 rows and 32 columns, and blocks of
     the reduction at most 256 elements, for AMX; rows of words end with zeros up to
     a multiple of 16.
 
@@ -338,8 +338,8 @@ def PosencTileContractionsPass
     ```
   }];
   let options = !listconcat(Posenc_ContractionOptions, [
-    Option<"bf16Tiles", "bf16-tiles", "bool", "false",
-           "Use AMX tiles for these dot products">
+    Option<"amxBF16", "amx-bf16", "bool", "false",
+           "Use AMX-BF16 for these dot products">
   ], Posenc_TuningOptions);
   let dependentDialects = kTilingDialects;
 }

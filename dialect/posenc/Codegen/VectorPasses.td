@@ -275,12 +275,12 @@ def PosencLowerTileProductsPass
     Input: `posenc.tile_product` on tensors or memrefs. Output: the first of these
     units computes a product.
 
-    - AMX (`bf16-tiles`): bf16 pairs, 32 rows and columns, and a depth that is
+    - AMX (`amx-bf16`): bf16 pairs, 32 rows and columns, and a depth that is
       known to be a multiple of 16 words, on memrefs. The code is written out
       for up to 128 words at a time.
     - VDPBF16PS (`bf16-dots`): bf16 pairs, in vectors of 16 columns.
     - Fused multiply-add: floats, with a static number of rows and columns.
-    - AMX (`int8-tiles`): quads, likewise.
+    - AMX (`amx-int8`): quads, likewise.
     - VPDPBUSD (`int8-dots`): quads, in vectors of 16 columns.
     - Otherwise, on every CPU: fused multiply-adds of the numbers of pairs, or
       products and sums of the integers of quads, in vectors if the sums are a
@@ -307,12 +307,12 @@ def PosencLowerTileProductsPass
   let options = [
     Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
            "Use the bf16 dot product (VDPBF16PS)">,
-    Option<"bf16Tiles", "bf16-tiles", "bool", /*default=*/"false",
-           "Use AMX tiles for bf16">,
+    Option<"amxBF16", "amx-bf16", "bool", /*default=*/"false",
+           "Use AMX-BF16">,
     Option<"int8Dots", "int8-dots", "bool", /*default=*/"false",
            "Use the dot product of bytes (AVX512-VNNI)">,
-    Option<"int8Tiles", "int8-tiles", "bool", /*default=*/"false",
-           "Use AMX tiles for integers of 8 bits">
+    Option<"amxInt8", "amx-int8", "bool", /*default=*/"false",
+           "Use AMX-INT8">
   ];
   let dependentDialects = [
     "::mlir::amx::AMXDialect", "::mlir::arith::ArithDialect",
@@ -470,7 +470,7 @@ def ConvertPosencAttentionToVectorPass
     products (`x86vector.avx512.dot`): queries, rotated or normed keys and weights
     are rounded to bf16, and accumulators are f32. Attention that returns
     log-sum-exp, or has an odd head dimension, computes in f32 instead. With
-    `bf16-tiles` too, tiles of 16 x 16 results (`amx.tile_mulf`) compute these dot
+    `amx-bf16` too, tiles of 16 x 16 results (`amx.tile_mulf`) compute these dot
     products, if the values have a multiple of 16 channels. Without a mask operand,
     and without regions that load elements, the code of a step of 32 keys then has
     the products of the next step beside its own softmax, which
@@ -506,8 +506,8 @@ def ConvertPosencAttentionToVectorPass
   let options = !listconcat(Posenc_ToVectorOptions, [
     Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
            "Use the bf16 dot product (VDPBF16PS) for bf16 attention">,
-    Option<"bf16Tiles", "bf16-tiles", "bool", /*default=*/"false",
-           "Compute these dot products with tiles (AMX-BF16)">
+    Option<"amxBF16", "amx-bf16", "bool", /*default=*/"false",
+           "Compute these dot products with AMX-BF16">
   ]);
 }
 

@@ -32,21 +32,21 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
       llvm::cl::desc("Compute bf16 contractions and attention with bf16 dot "
                      "products (VDPBF16PS)"),
       llvm::cl::init(false)};
-  Option<bool> bf16Tiles{
-      *this, "bf16-tiles",
-      llvm::cl::desc("Compute bf16 dot products with tiles, and leave tiles to "
-                     "the backend (needs AMX-BF16)"),
+  Option<bool> amxBF16{
+      *this, "amx-bf16",
+      llvm::cl::desc("Compute bf16 dot products with AMX-BF16, and leave its "
+                     "tiles to the backend"),
       llvm::cl::init(false)};
   Option<bool> int8Dots{
       *this, "int8-dots",
       llvm::cl::desc("Compute products of integers of 8 bits with dot products "
                      "of bytes (AVX512-VNNI)"),
       llvm::cl::init(false)};
-  Option<bool> int8Tiles{
-      *this, "int8-tiles",
+  Option<bool> amxInt8{
+      *this, "amx-int8",
       llvm::cl::desc(
-          "Compute these products with tiles, and leave tiles to the "
-          "backend (needs AMX-INT8)"),
+          "Compute these products with AMX-INT8, and leave its tiles to the "
+          "backend"),
       llvm::cl::init(false)};
   Option<std::string> schedule{
       *this, "schedule",

@@ -133,7 +133,7 @@ struct WarpgroupTiles {
   /// Consumers that have the same 64 rows. Each of these computes all scores,
   /// and has a part of the value's channels.
   int64_t valueParts = 1;
-  /// The most keys of a sequence for which blocks are persistent and compute
+  /// The max keys of a sequence for which blocks are persistent and compute
   /// several tiles of queries each; 0 for never. Results do not depend on it.
   int64_t maxPersistentKeys = 0;
   /// Whether values are the first channels of the keys in shared memory, too.

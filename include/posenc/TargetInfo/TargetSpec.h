@@ -45,10 +45,10 @@ struct TargetSpec {
   /// Whether the target has bf16 dot products (VDPBF16PS).
   bool hasBF16Dots = false;
   /// Whether the target multiplies tiles of bf16 (AMX-BF16).
-  bool hasBF16Tiles = false;
+  bool hasAMXBF16 = false;
   /// Whether the target has dot products of bytes (AVX512-VNNI), and multiplies
   /// tiles of them (AMX-INT8).
-  bool hasInt8Dots = false, hasInt8Tiles = false;
+  bool hasInt8Dots = false, hasAMXInt8 = false;
   /// The CPU's defaults, unless someone knows better.
   Tuning tuning = {};
   /// A file with a transform-dialect schedule that replaces the tiling passes;

@@ -24,7 +24,7 @@ struct VectorTarget : Tuning {
   /// Whether the target has the bf16 dot product (VDPBF16PS).
   bool hasBF16Dots = false;
   /// Whether it multiplies tiles of bf16 (AMX-BF16).
-  bool hasBF16Tiles = false;
+  bool hasAMXBF16 = false;
 
   /// Reads the options of a pass, of which this class is a friend.
   template <typename Pass> static VectorTarget get(const Pass &pass) {

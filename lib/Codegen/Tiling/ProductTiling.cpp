@@ -572,7 +572,7 @@ Value ProductTiling::addDepthBlock(Value firstDepth, Value state) {
   OpFoldResult depth = clip(tiles.blockReduction, firstDepth, allDepth);
   // Tiles of a known number need no loop, and their sums stay in registers.
   std::optional<int64_t> all = getConstantIntValue(allDepth);
-  if (tiles.usesBF16Tiles && all && *all % tiles.blockReduction == 0)
+  if (tiles.usesAMX && all && *all % tiles.blockReduction == 0)
     depth = attr(tiles.blockReduction);
   ranges[product.k] = {firstDepth, depth};
   bool leftSwapped = isSwapped(0, product.m, product.k);

@@ -52,14 +52,12 @@ struct ContractionTiles {
   /// bf16 and are copied as 32-bit words of two elements along k.
   bool usesBF16Dots = false;
   /// Whether AMX tiles compute these dot products.
-  bool usesBF16Tiles = false;
+  bool usesAMX = false;
   /// Elements from one row to the next of sums in scratch. A tile of sums has
   /// one cache line in each of 32 rows, which must not share a set.
-  int64_t getSumsStride() const {
-    return blockColumns + (usesBF16Tiles ? 16 : 0);
-  }
+  int64_t getSumsStride() const { return blockColumns + (usesAMX ? 16 : 0); }
   /// The number of words of a row is a multiple of this number.
-  int64_t getWordMultiple() const { return usesBF16Tiles ? kTileWords : 1; }
+  int64_t getWordMultiple() const { return usesAMX ? kTileWords : 1; }
 };
 
 /// A batch of matrix products C[m, n] += A[m, k] * B[k, n]. Dimensions are

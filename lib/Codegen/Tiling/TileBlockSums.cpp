@@ -182,12 +182,12 @@ static int64_t getRowBytes(const BlockSums &sums) {
   return bytes;
 }
 
-/// Returns decreasing numbers of rows of register tiles: `most`, powers of two,
-/// and 3, which is faster than 2 and 1.
-static SmallVector<int64_t> getTileRows(int64_t most) {
+/// Returns decreasing numbers of rows of register tiles: `maxRows`, powers of
+/// two, and 3, which is faster than 2 and 1.
+static SmallVector<int64_t> getTileRows(int64_t maxRows) {
   SmallVector<int64_t> result;
-  for (int64_t rows = most; rows > 0; --rows)
-    if (rows == most || rows == 3 || llvm::isPowerOf2_64(rows))
+  for (int64_t rows = maxRows; rows > 0; --rows)
+    if (rows == maxRows || rows == 3 || llvm::isPowerOf2_64(rows))
       result.push_back(rows);
   return result;
 }

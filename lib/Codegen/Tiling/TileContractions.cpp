@@ -229,7 +229,7 @@ private:
                       "{5}, {6}{7}",
                       tiles.blockRows, tiles.blockColumns, tiles.blockReduction,
                       tiles.rows, tiles.columns,
-                      tiles.usesBF16Tiles  ? "AMX"
+                      tiles.usesAMX        ? "AMX"
                       : tiles.usesBF16Dots ? "bf16 dot products"
                                            : "FMA",
                       product.panels ? "panels of the caller"
@@ -335,8 +335,8 @@ private:
       tiles.peelsFirst = false;
       tiles.hasEvenBlocks = false;
       tiles.copiedRows = 0;
-      tiles.usesBF16Tiles = bf16Tiles;
-      if (tiles.usesBF16Tiles) {
+      tiles.usesAMX = amxBF16;
+      if (tiles.usesAMX) {
         // The rows of one register tile stay in the L1 cache, which the panels
         // pass by.
         tiles.rows = kTileRowsOfProduct;

@@ -23,7 +23,7 @@ struct FakeCpu {
   unsigned savedState; ///< XCR0
   unsigned highestLeaf = 0xd;
   bool hidesVnni = false;
-  bool hasTiles = false;
+  bool hasAMX = false;
 };
 const FakeCpu *cpu;
 /// Whether the operating system gives tile registers to the process, and how
@@ -61,7 +61,7 @@ static int readFakeCpu(unsigned leaf, unsigned subleaf, unsigned *a,
       *b |= bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ |
             bit_AVX512VL;
     *c = cpu->hasBF16 && !cpu->hidesVnni ? bit_AVX512VNNI : 0;
-    *d = cpu->hasTiles ? 1u << 22 | 1u << 24 | 1u << 25 : 0;
+    *d = cpu->hasAMX ? 1u << 22 | 1u << 24 | 1u << 25 : 0;
   } else if (leaf == 7) {
     *a = cpu->hasBF16 ? bit_AVX512BF16 : 0;
   } else if (leaf == 0x80000001) {
@@ -91,7 +91,7 @@ const FakeCpu kSapphireRapids = {kIntel,
                                  kTileState,
                                  /*highestLeaf=*/0x20,
                                  /*hidesVnni=*/false,
-                                 /*hasTiles=*/true};
+                                 /*hasAMX=*/true};
 /// A kernel of Linux that does not save tile registers.
 const FakeCpu kSapphireRapidsWithoutState = {kIntel,
                                              0x000806f8,
@@ -100,7 +100,7 @@ const FakeCpu kSapphireRapidsWithoutState = {kIntel,
                                              kAvx512State,
                                              /*highestLeaf=*/0x20,
                                              /*hidesVnni=*/false,
-                                             /*hasTiles=*/true};
+                                             /*hasAMX=*/true};
 /// Virtual machines that hide features of the CPU.
 const FakeCpu kTurinWithoutAvx512 = {kAmd, 0x00b00f21, false, false, kAvxState};
 const FakeCpu kGenoaWithoutState = {kAmd, 0x00a10f11, true, true, kAvxState};

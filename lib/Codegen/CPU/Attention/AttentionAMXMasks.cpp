@@ -52,7 +52,7 @@ RowQuery mlir::posenc::getRowQuery(ImplicitLocOpBuilder &builder,
 /// Emits an i1 vector: which of the keys from number `firstLane` of the step on
 /// a row sees by its position.
 static Value emitRowMask(ImplicitLocOpBuilder &builder,
-                         const AttentionCode &code, const TileStep &step,
+                         const AttentionCode &code, const AMXStep &step,
                          Value row, int64_t firstLane) {
   Value position = getRowQuery(builder, code, step.block, row).position;
   Value own = subIndex(builder, position, step.firstKey);
@@ -77,7 +77,7 @@ static Value emitRowMask(ImplicitLocOpBuilder &builder,
 /// Returns the mask operand's elements for 16 keys of a row. `exist`: whether
 /// all these keys exist.
 static Value emitMaskElements(ImplicitLocOpBuilder &builder,
-                              const AttentionCode &code, const TileStep &step,
+                              const AttentionCode &code, const AMXStep &step,
                               const RowQuery &query, ArrayRef<Value> keys,
                               bool exist) {
   AttentionOp op = code.op;
@@ -106,7 +106,7 @@ static Value emitMaskElements(ImplicitLocOpBuilder &builder,
 /// Applies the regions and masks to scores, for keys from number `firstLane` of
 /// the step on.
 static Value applyToPairs(ImplicitLocOpBuilder &builder,
-                          const AttentionCode &code, const TileStep &step,
+                          const AttentionCode &code, const AMXStep &step,
                           Value row, int64_t firstLane, Value score,
                           Value keep) {
   AttentionOp op = code.op;
@@ -136,7 +136,7 @@ static Value applyToPairs(ImplicitLocOpBuilder &builder,
 
 SmallVector<Value> mlir::posenc::emitExponents(ImplicitLocOpBuilder &builder,
                                                const AttentionCode &code,
-                                               const TileStep &step, Value row,
+                                               const AMXStep &step, Value row,
                                                Value base) {
   AttentionOp op = code.op;
   VectorType type = code.getVectorType();
@@ -175,7 +175,7 @@ SmallVector<Value> mlir::posenc::emitExponents(ImplicitLocOpBuilder &builder,
 /// only, for all pairs of a step.
 static void emitStepRelativeValues(ImplicitLocOpBuilder &builder,
                                    const AttentionCode &code,
-                                   const TileStep &step) {
+                                   const AMXStep &step) {
   const AttentionBlock &block = step.block;
   RelativePositions positions;
   positions.batch = block.batch;
@@ -192,7 +192,7 @@ static void emitStepRelativeValues(ImplicitLocOpBuilder &builder,
 
 void mlir::posenc::emitPairScores(ImplicitLocOpBuilder &builder,
                                   const AttentionCode &code,
-                                  const TileStep &step) {
+                                  const AMXStep &step) {
   emitStepRelativeValues(builder, code, step);
   Value none = createSplat(builder, code.getVectorType(), 0);
   createLoop(

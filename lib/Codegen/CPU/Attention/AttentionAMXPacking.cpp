@@ -20,9 +20,9 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-void mlir::posenc::allocateTileSteps(AttentionCode &code,
-                                     ImplicitLocOpBuilder &builder,
-                                     AttentionScratch &scratch) {
+void mlir::posenc::allocateAMXSteps(AttentionCode &code,
+                                    ImplicitLocOpBuilder &builder,
+                                    AttentionScratch &scratch) {
   const AttentionTiles &tiles = code.tiles;
   auto allocate = [&](ArrayRef<int64_t> shape) {
     return scratch.allocate(builder, code.op, shape);

@@ -25,8 +25,7 @@ static ElementwiseBuilder getMath(ImplicitLocOpBuilder &builder, Value like) {
 
 Value mlir::posenc::emitWeightItem(ImplicitLocOpBuilder &builder,
                                    const AttentionCode &code,
-                                   const TileStep &step, Value row,
-                                   Value bits) {
+                                   const AMXStep &step, Value row, Value bits) {
   VectorType type = code.getVectorType();
   Location loc = builder.getLoc();
   Value zero = createIndex(builder, 0);
@@ -68,7 +67,7 @@ Value mlir::posenc::emitWeightItem(ImplicitLocOpBuilder &builder,
 /// for each half of the rows with the first row and what changes.
 static void
 emitOffsets(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-            const TileStep &step,
+            const AMXStep &step,
             function_ref<void(Value firstRow, const RaisedOffset &)> body) {
   VectorType type = code.getVectorType();
   Base2Softmax softmax(builder, builder.getLoc(), type);
@@ -102,7 +101,7 @@ emitOffsets(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 
 void mlir::posenc::emitFirstOffsets(ImplicitLocOpBuilder &builder,
                                     const AttentionCode &code,
-                                    const TileStep &step) {
+                                    const AMXStep &step) {
   emitOffsets(builder, code, step, [](Value, const RaisedOffset &) {});
 }
 
@@ -119,7 +118,7 @@ static void scaleWeights(ImplicitLocOpBuilder &builder,
 }
 
 void mlir::posenc::emitRaise(ImplicitLocOpBuilder &builder,
-                             const AttentionCode &code, const TileStep &step,
+                             const AttentionCode &code, const AMXStep &step,
                              Value isSameTile) {
   VectorType type = code.getVectorType();
   Value zero = createIndex(builder, 0);

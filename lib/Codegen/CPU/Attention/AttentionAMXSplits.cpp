@@ -235,10 +235,10 @@ Value mlir::posenc::emitNumTileSplitTasks(ImplicitLocOpBuilder &builder,
   Value batch = getDimSize(builder, builder.getLoc(), op.getQuery(), 0);
   Value floats = builder.createOrFold<arith::MulIOp>(
       batch, emitSplitSize(builder, code, numTokens, numQueryTiles));
-  int64_t most =
+  int64_t maxTasks =
       getSharedBytes(op) / 4 / (code.getHeadTasks() * code.tiles.maxSplits);
   Value fits = arith::CmpIOp::create(builder, arith::CmpIPredicate::ule, floats,
-                                     createIndex(builder, most));
+                                     createIndex(builder, maxTasks));
   return arith::SelectOp::create(builder, fits,
                                  createIndex(builder, code.tiles.maxSplits),
                                  createIndex(builder, 1));
@@ -252,8 +252,8 @@ void mlir::posenc::emitTileDecode(ImplicitLocOpBuilder &builder,
                                   Value end, Value splitTask,
                                   Value numSplitTasks) {
   if (code.tiles.maxSplits == 1)
-    return emitTileStepsTask(builder, code, queryRows, keyRows, task, begin,
-                             end);
+    return emitAMXStepsTask(builder, code, queryRows, keyRows, task, begin,
+                            end);
   TileSplits splits(builder, code, task);
   Value isAlone = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
                                         numSplitTasks, createIndex(builder, 1));
@@ -264,8 +264,8 @@ void mlir::posenc::emitTileDecode(ImplicitLocOpBuilder &builder,
   emitIf(builder, isAlone, [&] { splits.start(); });
   createLoop(builder, getSplit(splitTask),
              getSplit(addIndex(builder, splitTask, 1)), 1, [&](Value split) {
-               emitTileStepsTask(builder, code, queryRows, keyRows, task, begin,
-                                 end, split);
+               emitAMXStepsTask(builder, code, queryRows, keyRows, task, begin,
+                                end, split);
                emitIf(
                    builder, isAlone, [&] { splits.merge(/*split=*/nullptr); },
                    [&] { splits.store(split); });

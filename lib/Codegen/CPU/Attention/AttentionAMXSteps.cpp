@@ -30,8 +30,8 @@ int64_t mlir::posenc::getRowParts(AttentionOp op) {
          (keepsRemainders(op) ? 3 : 1);
 }
 
-void AttentionTiles::setTileSteps(AttentionOp op, const VectorTarget &target,
-                                  int64_t groupSize, int64_t bytes) {
+void AttentionTiles::setAMXSteps(AttentionOp op, const VectorTarget &target,
+                                 int64_t groupSize, int64_t bytes) {
   auto getDim = [](Value tensor) {
     return cast<ShapedType>(tensor.getType()).getShape().back();
   };
@@ -65,9 +65,9 @@ void AttentionTiles::setTileSteps(AttentionOp op, const VectorTarget &target,
       for (int64_t taskHeads = groupSize; taskHeads > 0; --taskHeads) {
         if (groupSize % taskHeads != 0)
           continue;
-        int64_t most =
+        int64_t maxCount =
             std::max<int64_t>(target.attentionQueries / kStepKeys, taskHeads);
-        for (int64_t count = taskHeads; count <= most; count += taskHeads) {
+        for (int64_t count = taskHeads; count <= maxCount; count += taskHeads) {
           int64_t size =
               rest + count * queryTileBytes +
               2 * tile * (blocks * steps * (channels + columns) + 2 * steps);
@@ -89,8 +89,8 @@ void AttentionTiles::setTileSteps(AttentionOp op, const VectorTarget &target,
   }
 }
 
-void AttentionTiles::setStackedSteps(AttentionOp op, DecodeRange range,
-                                     int64_t groupSize, int64_t bytes) {
+void AttentionTiles::setStackedAMXSteps(AttentionOp op, DecodeRange range,
+                                        int64_t groupSize, int64_t bytes) {
   auto getDim = [](Value tensor) {
     return cast<ShapedType>(tensor.getType()).getShape().back();
   };
@@ -182,7 +182,7 @@ private:
                     ArrayRef<TileProduct> others = {});
   void emitWeightedFrom(Value weights, Value queryTile, Value block,
                         Value firstSlot);
-  void emitStep(const TileStep &step, Value nextTile, Value nextStep,
+  void emitStep(const AMXStep &step, Value nextTile, Value nextStep,
                 Value tileBefore, Value blockBefore, Value isStart);
   /// Stores 0 to the weights of a block from step `from` on.
   void emitNoWeights(Value weights, Value from);
@@ -280,7 +280,7 @@ void StepEmitter::emitNoWeights(Value weights, Value from) {
              });
 }
 
-void StepEmitter::emitStep(const TileStep &step, Value nextTile, Value nextStep,
+void StepEmitter::emitStep(const AMXStep &step, Value nextTile, Value nextStep,
                            Value tileBefore, Value blockBefore, Value isStart) {
   auto compare = [&](arith::CmpIPredicate predicate, Value a,
                      Value b) -> Value {
@@ -303,14 +303,14 @@ void StepEmitter::emitStep(const TileStep &step, Value nextTile, Value nextStep,
     isHidden = compare(arith::CmpIPredicate::eq, step.seesAll,
                        arith::ConstantIntOp::create(builder, 0, 1));
   isPartial = builder.createOrFold<arith::OrIOp>(isPartial, isHidden);
-  TileStep scored = step;
+  AMXStep scored = step;
   if (code.loadsPairElements()) {
     auto pairs = scf::IfOp::create(builder, isPartial, /*withElseRegion=*/true);
     for (bool isMasked : {true, false}) {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(isMasked ? pairs.thenBlock()
                                                 : pairs.elseBlock());
-      TileStep inner = step;
+      AMXStep inner = step;
       inner.isMasked = isMasked;
       emitPairScores(builder, code, inner);
     }
@@ -327,7 +327,7 @@ void StepEmitter::emitStep(const TileStep &step, Value nextTile, Value nextStep,
     auto distinct = memref::DistinctObjectsOp::create(
         builder, ValueRange{step.scores, step.nextScores, step.weights,
                             step.weightsBefore});
-    TileStep inner = scored;
+    AMXStep inner = scored;
     inner.scores = distinct.getResult(0);
     inner.weights = distinct.getResult(2);
     inner.isMasked = isMasked;
@@ -425,7 +425,7 @@ void StepEmitter::emit(Value first, Value count, Value isFirst, Value isUnsafe,
       Value numSteps = minIndex(builder, createIndex(builder, blockSteps),
                                 subIndex(builder, range.endStep, firstOfBlock));
       auto emitSlot = [&](Value slot, ValueRange inner) -> SmallVector<Value> {
-        TileStep step;
+        AMXStep step;
         step.block = block;
         step.scores = choose(code.steps.scores, inner[0]);
         step.nextScores = choose(code.steps.scores, flip(inner[0]));
@@ -490,12 +490,12 @@ void StepEmitter::emit(Value first, Value count, Value isFirst, Value isUnsafe,
                    zero);
 }
 
-void mlir::posenc::emitTileStepsTask(ImplicitLocOpBuilder &builder,
-                                     const AttentionCode &code,
-                                     const AttentionRows &queryRows,
-                                     const AttentionRows &keyRows,
-                                     const AttentionTask &task, Value begin,
-                                     Value end, Value split) {
+void mlir::posenc::emitAMXStepsTask(ImplicitLocOpBuilder &builder,
+                                    const AttentionCode &code,
+                                    const AttentionRows &queryRows,
+                                    const AttentionRows &keyRows,
+                                    const AttentionTask &task, Value begin,
+                                    Value end, Value split) {
   // In the decode kernel, tiles begin at multiples of their size, as chunks do.
   bool isStacked = code.tiles.areHeadsStacked();
   Value blockKeys = createIndex(

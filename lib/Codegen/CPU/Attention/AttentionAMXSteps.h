@@ -80,11 +80,11 @@ inline int64_t getNumParts(int64_t dim) {
 }
 
 /// Allocates `code.steps`, and `code.keys` and `code.rows` for single rows.
-void allocateTileSteps(AttentionCode &code, ImplicitLocOpBuilder &builder,
-                       AttentionScratch &scratch);
+void allocateAMXSteps(AttentionCode &code, ImplicitLocOpBuilder &builder,
+                      AttentionScratch &scratch);
 
 /// A step of a query tile.
-struct TileStep {
+struct AMXStep {
   AttentionBlock block;
   /// Buffers of this step's scores, those of the next one, the weights of this
   /// block, and those of the block before.
@@ -125,13 +125,13 @@ SmallVector<Value> getTileRow(ImplicitLocOpBuilder &builder, ValueRange before,
 /// Emits the scores of a row for both halves of the keys plus `base`, in base
 /// 2, and minus infinity where they are masked.
 SmallVector<Value> emitExponents(ImplicitLocOpBuilder &builder,
-                                 const AttentionCode &code,
-                                 const TileStep &step, Value row, Value base);
+                                 const AttentionCode &code, const AMXStep &step,
+                                 Value row, Value base);
 /// Replaces the scores of a step by masked scores in base 2, in a loop over its
 /// rows. Elements for pairs of query and key are loaded here: as straight-line
 /// code among the products they would be thousands of instructions.
 void emitPairScores(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                    const TileStep &step);
+                    const AMXStep &step);
 
 //===----------------------------------------------------------------------===//
 // Softmax (AttentionAMXSoftmax.cpp)
@@ -140,17 +140,17 @@ void emitPairScores(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 /// Emits the weights and sums of row `row` of 32 from the scores of a step, and
 /// returns `bits` OR the bits of the step's sums.
 Value emitWeightItem(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                     const TileStep &step, Value row, Value bits);
+                     const AMXStep &step, Value row, Value bits);
 /// Sets the offsets of rows that have seen no key to those for the scores of a
 /// step, which must be the first of the query tile.
 void emitFirstOffsets(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                      const TileStep &step);
+                      const AMXStep &step);
 /// Raises the offsets of rows for the scores of a step whose weights have been
 /// computed, scales their weights, sums and accumulators, and computes the
 /// weights of the step again. `isSameTile` (i1): whether the weights of the
 /// block before belong to this query tile.
 void emitRaise(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-               const TileStep &step, Value isSameTile);
+               const AMXStep &step, Value isSameTile);
 
 //===----------------------------------------------------------------------===//
 // Memory (AttentionAMXPacking.cpp)
@@ -191,10 +191,10 @@ void emitTileResults(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 
 /// Emits a task for the keys in [begin, end), or for those of them that belong
 /// to `split` unless it is null. It then writes no output.
-void emitTileStepsTask(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                       const AttentionRows &queryRows,
-                       const AttentionRows &keyRows, const AttentionTask &task,
-                       Value begin, Value end, Value split = nullptr);
+void emitAMXStepsTask(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                      const AttentionRows &queryRows,
+                      const AttentionRows &keyRows, const AttentionTask &task,
+                      Value begin, Value end, Value split = nullptr);
 
 //===----------------------------------------------------------------------===//
 // KV splits (AttentionAMXSplits.cpp)

@@ -32,24 +32,25 @@ bool mlir::posenc::usesBF16Dots(AttentionOp op, const VectorTarget &target) {
   // Log-sum-exp outputs serve to merge results, so they are those of weights
   // that are not rounded to bf16.
   return hasBF16Pairs(op, target) && !isAlwaysDecode(op, target) &&
-         (!op.getLogSumInit() || usesTileSteps(op, target));
+         (!op.getLogSumInit() || usesAMXSteps(op, target));
 }
 
 /// Whether AMX can compute the products of a kernel.
-static bool canUseTiles(AttentionOp op, const VectorTarget &target) {
+static bool canUseAMX(AttentionOp op, const VectorTarget &target) {
   constexpr int64_t columns = 16;
   int64_t valueDim =
       cast<ShapedType>(op.getValue().getType()).getShape().back();
-  return target.hasBF16Tiles && hasBF16Pairs(op, target) &&
+  return target.hasAMXBF16 && hasBF16Pairs(op, target) &&
          valueDim % columns == 0;
 }
 
-bool mlir::posenc::usesTileSteps(AttentionOp op, const VectorTarget &target) {
-  return canUseTiles(op, target) && !isAlwaysDecode(op, target);
+bool mlir::posenc::usesAMXSteps(AttentionOp op, const VectorTarget &target) {
+  return canUseAMX(op, target) && !isAlwaysDecode(op, target);
 }
 
-bool mlir::posenc::usesStackedSteps(AttentionOp op, const VectorTarget &target,
-                                    DecodeRange range) {
+bool mlir::posenc::usesStackedAMXSteps(AttentionOp op,
+                                       const VectorTarget &target,
+                                       DecodeRange range) {
   // With fewer rows, the products of the other decode kernel take less time
   // than reading the keys, and its weights are not rounded. A limit by the rows
   // of a call would change the bits of a query with the number of the others.
@@ -59,7 +60,7 @@ bool mlir::posenc::usesStackedSteps(AttentionOp op, const VectorTarget &target,
   };
   int64_t groupSize = getHeads(op.getQuery(), op.getQueryHeadDim()) /
                       getHeads(op.getKey(), op.getKeyHeadDim());
-  return canUseTiles(op, target) && getRelativeValues(op).empty() &&
+  return canUseAMX(op, target) && getRelativeValues(op).empty() &&
          (groupSize >= minHeads || range.min >= minTokens);
 }
 
@@ -172,9 +173,9 @@ void mlir::posenc::emitKeyPairs(ImplicitLocOpBuilder &builder,
   if (!rows.isPlain())
     rows.emitRow(builder, op.getKey(), at, code.dim, code.rows, zero, zero);
   int64_t words = code.dim / 2, allWords = code.getNumWords();
-  bool isSplit = code.tiles.hasTileSteps() && keepsRemainders(op);
+  bool isSplit = code.tiles.hasAMXSteps() && keepsRemainders(op);
   if (int64_t rest = words % code.tiles.lanes;
-      code.tiles.hasTileSteps() && rest > 0)
+      code.tiles.hasAMXSteps() && rest > 0)
     for (int64_t part = 0; part < (isSplit ? 3 : 1); ++part)
       storeVector(builder, createSplat(builder, code.getVectorType(), 0),
                   code.keys,

@@ -62,8 +62,8 @@ int64_t AttentionScratch::getMaxBytes(AttentionOp op,
   // Threads may have stacks of 512 KiB, and the L2 cache may be as small. CPUs
   // with AMX have larger caches; only the tiles whose sizes change no bit may
   // follow from the target.
-  bool hasTileSteps = !isDecode && usesTileSteps(op, target);
-  int64_t functionBytes = hasTileSteps ? target.attentionTileBytes : 392 << 10;
+  bool hasAMXSteps = !isDecode && usesAMXSteps(op, target);
+  int64_t functionBytes = hasAMXSteps ? target.attentionTileBytes : 392 << 10;
   Operation *function = op->getParentOfType<FunctionOpInterface>();
   int64_t shapes = numShapes.lookup(function);
   int64_t bytes = (functionBytes - sharedBytes.lookup(function)) / shapes;
@@ -125,14 +125,13 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
       target(target),
       dim(cast<MemRefType>(op.getKey().getType()).getShape().back()),
       valueDim(cast<MemRefType>(op.getValue().getType()).getShape().back()),
-      hasBF16Dots(tiles.hasTileSteps() ||
-                  (!range && usesBF16Dots(op, target))) {
+      hasBF16Dots(tiles.hasAMXSteps() || (!range && usesBF16Dots(op, target))) {
   scratch.reset();
   auto allocate = [&](ArrayRef<int64_t> shape) {
     return scratch.allocate(builder, op, shape);
   };
-  if (tiles.hasTileSteps()) {
-    allocateTileSteps(*this, builder, scratch);
+  if (tiles.hasAMXSteps()) {
+    allocateAMXSteps(*this, builder, scratch);
     return;
   }
   int64_t queryTile = tiles.getQueryTile();

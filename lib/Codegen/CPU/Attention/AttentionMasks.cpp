@@ -144,7 +144,7 @@ Value mlir::posenc::emitScore(ImplicitLocOpBuilder &builder,
     Base2Softmax b(builder, builder.getLoc(), type);
     Value isNumber = b.compare(arith::CmpFPredicate::UGT, score, minusInfinity);
     Value scaled = b.mul(score, b.f32(llvm::numbers::log2e));
-    double lowest = code.tiles.hasTileSteps() ? getLowestScore() : b.start;
+    double lowest = code.tiles.hasAMXSteps() ? getLowestScore() : b.start;
     score = b.select(isNumber, b.max(b.f32(lowest), scaled), minusInfinity);
   }
   if (appliesWhere && !op.getWhere().empty())

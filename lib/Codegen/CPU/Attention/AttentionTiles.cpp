@@ -74,7 +74,7 @@ mlir::posenc::getDecodeRanges(AttentionOp op, const VectorTarget &target) {
   int64_t max = std::clamp<int64_t>(
       kMaxDecodeFloats / (groupSize * std::max(dim, valueDim)), 1, maxTokens);
   auto isStacked = [&](int64_t first) {
-    return usesStackedSteps(op, target, {first, maxTokens});
+    return usesStackedAMXSteps(op, target, {first, maxTokens});
   };
   if (!ShapedType::isDynamic(tokens)) {
     if (tokens == 0 || tokens > (isStacked(tokens) ? maxTokens : max))
@@ -121,8 +121,8 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
   int64_t groupSize = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
                       getNumHeads(op.getKey(), op.getKeyHeadDim());
   tiles.valueColumns = tiles.scoreRows;
-  if (range && usesStackedSteps(op, target, *range)) {
-    tiles.setStackedSteps(op, *range, groupSize, bytes);
+  if (range && usesStackedAMXSteps(op, target, *range)) {
+    tiles.setStackedAMXSteps(op, *range, groupSize, bytes);
     return tiles;
   }
   if (range) {
@@ -130,8 +130,8 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
     tiles.fitDecode(op, groupSize, bytes);
     return tiles;
   }
-  if (usesTileSteps(op, target)) {
-    tiles.setTileSteps(op, target, groupSize, bytes);
+  if (usesAMXSteps(op, target)) {
+    tiles.setAMXSteps(op, target, groupSize, bytes);
     return tiles;
   }
   if (!usesBF16Dots(op, target)) {

@@ -78,10 +78,10 @@ struct AttentionTiles {
   /// The largest number of tokens of a task.
   int64_t getTokens() const { return queries / heads; }
   int64_t getQueryTilesPerHead() const { return getTokens() / getQueryTile(); }
-  bool hasTileSteps() const { return blockSteps > 0; }
+  bool hasAMXSteps() const { return blockSteps > 0; }
   /// Whether the rows of a query tile are queries of all heads of a task, token
   /// by token: the decode kernel with AMX.
-  bool areHeadsStacked() const { return hasTileSteps() && isDecode(); }
+  bool areHeadsStacked() const { return hasAMXSteps() && isDecode(); }
 
   /// The number of query positions of which the prefill and decode kernels of
   /// `op` have tables of cos and sin at the same time.
@@ -128,11 +128,11 @@ private:
   /// The maximum of `getStateSize` over all vector widths.
   int64_t getMaxStateSize(int64_t valueDim) const;
   /// Chooses `blockSteps`, keys, heads and queries of pipelined steps.
-  void setTileSteps(AttentionOp op, const VectorTarget &target,
-                    int64_t groupSize, int64_t bytes);
+  void setAMXSteps(AttentionOp op, const VectorTarget &target,
+                   int64_t groupSize, int64_t bytes);
   /// The same for the decode kernel.
-  void setStackedSteps(AttentionOp op, DecodeRange range, int64_t groupSize,
-                       int64_t bytes);
+  void setStackedAMXSteps(AttentionOp op, DecodeRange range, int64_t groupSize,
+                          int64_t bytes);
   /// Chooses heads, queries and, unless it is set, keys of the prefill kernel,
   /// so that its buffers take at most `bytes`. `groupSize` is the number of
   /// query heads per key head.
@@ -160,14 +160,14 @@ bool isAlwaysDecode(AttentionOp op, const VectorTarget &target);
 bool usesBF16Dots(AttentionOp op, const VectorTarget &target);
 /// Whether AMX tiles compute the prefill kernel's products, in pipelined steps
 /// (AttentionAMXSteps.h).
-bool usesTileSteps(AttentionOp op, const VectorTarget &target);
+bool usesAMXSteps(AttentionOp op, const VectorTarget &target);
 /// Whether rows of queries and keys have remainders with AMX: they are changed
 /// on load, and rounding the changed rows would change a log-sum-exp output.
 bool keepsRemainders(AttentionOp op);
 /// Whether AMX tiles compute the products of a decode kernel, with the rows of
 /// all query heads of a key head stacked.
-bool usesStackedSteps(AttentionOp op, const VectorTarget &target,
-                      DecodeRange range);
+bool usesStackedAMXSteps(AttentionOp op, const VectorTarget &target,
+                         DecodeRange range);
 /// Returns the limit, in bytes, of the partial results of KV splits, a buffer
 /// that all tasks of the decode kernel share.
 int64_t getSharedBytes(AttentionOp op);

@@ -150,7 +150,7 @@ static Value emitTaskTokens(ImplicitLocOpBuilder &builder,
   const AttentionTiles &tiles = code.tiles;
   Value max = createIndex(builder, tiles.getTokens());
   int64_t step = tiles.getQueryTile();
-  if (!tiles.hasTileSteps() || tiles.getTokens() == step)
+  if (!tiles.hasAMXSteps() || tiles.getTokens() == step)
     return max;
   Value one = createIndex(builder, 1);
   Value others = maxIndex(builder, one,
@@ -254,7 +254,7 @@ static void emitMerges(ImplicitLocOpBuilder &builder,
                  [&](Value heads) {
                    AttentionTask task =
                        emitTask(builder, code, {sequence, heads, zero}, step);
-                   if (code.tiles.hasTileSteps())
+                   if (code.tiles.hasAMXSteps())
                      return emitTileMerge(builder, code, task);
                    auto [begin, end] = emitKeyRange(builder, code.op, task);
                    emitMerge(builder, code, task, begin, end);
@@ -272,7 +272,7 @@ static void emitDecodeTask(ImplicitLocOpBuilder &builder,
                            const AttentionTask &task, Value splitTask) {
   const AttentionCode &code = variant.code;
   auto [begin, end] = emitKeyRange(builder, code.op, task);
-  if (code.tiles.hasTileSteps())
+  if (code.tiles.hasAMXSteps())
     return emitTileDecode(builder, code, queryRows, keyRows, task, begin, end,
                           splitTask, variant.numSplitTasks);
   emitDecode(builder, code, queryRows, keyRows, task, begin, end, splitTask,
@@ -302,9 +302,9 @@ static void emitPrefillTask(ImplicitLocOpBuilder &builder,
   const AttentionTiles &tiles = code.tiles;
   std::pair<Value, Value> range = emitKeyRange(builder, op, task);
   Value begin = range.first, end = range.second;
-  if (tiles.hasTileSteps())
-    return emitTileStepsTask(builder, code, queryRows, keyRows, task, begin,
-                             end);
+  if (tiles.hasAMXSteps())
+    return emitAMXStepsTask(builder, code, queryRows, keyRows, task, begin,
+                            end);
   // Tiles begin at multiples of their size, so the order in which a query adds
   // its keys does not depend on the first query of the task. The tiles of bf16
   // dot products are too large for this: many keys of the first would be
@@ -417,20 +417,18 @@ static void reportKernels(AttentionOp op,
                                "{2} keys per tile, {3}",
                                prefill->tiles.getTokens(), prefill->tiles.heads,
                                prefill->tiles.keys,
-                               prefill->tiles.hasTileSteps()
-                                   ? "pipelined bf16 tiles"
+                               prefill->tiles.hasAMXSteps() ? "pipelined AMX"
                                : prefill->hasBF16Dots ? "bf16 dot products"
                                                       : "f32 FMA"));
   for (const DecodeVariant &variant : codes) {
     const AttentionTiles &tiles = variant.code.tiles;
-    reportChoice(
-        op, DEBUG_TYPE,
-        llvm::formatv("decode kernel for {0} to {1} queries: {2} "
-                      "query heads of {3} key heads per task, {4} "
-                      "keys per tile, up to {5} KV splits{6}",
-                      tiles.minTokens, tiles.getTokens(), tiles.heads,
-                      tiles.keyHeads, tiles.keys, tiles.maxSplits,
-                      tiles.hasTileSteps() ? ", pipelined bf16 tiles" : ""));
+    reportChoice(op, DEBUG_TYPE,
+                 llvm::formatv("decode kernel for {0} to {1} queries: {2} "
+                               "query heads of {3} key heads per task, {4} "
+                               "keys per tile, up to {5} KV splits{6}",
+                               tiles.minTokens, tiles.getTokens(), tiles.heads,
+                               tiles.keyHeads, tiles.keys, tiles.maxSplits,
+                               tiles.hasAMXSteps() ? ", pipelined AMX" : ""));
   }
 }
 
@@ -483,7 +481,7 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
       continue;
     if (code.tiles.maxSplits > 1)
       variant.numSplitTasks =
-          code.tiles.hasTileSteps()
+          code.tiles.hasAMXSteps()
               ? emitNumTileSplitTasks(
                     builder, code, tokens,
                     emitNumQueryTiles(builder, code.tiles, tokens))
@@ -555,7 +553,7 @@ struct ConvertPosencAttentionToVector final
     getOperation().walk([&](AttentionOp op) { operations.push_back(op); });
     VectorTarget target = VectorTarget::get(*this);
     target.hasBF16Dots = bf16Dots;
-    target.hasBF16Tiles = bf16Tiles;
+    target.hasAMXBF16 = amxBF16;
     SmallVector<AttentionOp> convertible;
     for (AttentionOp op : operations) {
       if (std::optional<std::string> reason = getVectorUnsupportedReason(op)) {

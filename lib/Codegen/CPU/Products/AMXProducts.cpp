@@ -151,9 +151,9 @@ void mlir::posenc::emitRowTileProducts(ImplicitLocOpBuilder &builder,
 }
 
 void mlir::posenc::emitForCount(ImplicitLocOpBuilder &builder, Value count,
-                                int64_t most,
+                                int64_t maxCount,
                                 function_ref<void(int64_t)> body) {
-  auto cases = llvm::to_vector(llvm::seq_inclusive<int64_t>(1, most));
+  auto cases = llvm::to_vector(llvm::seq_inclusive<int64_t>(1, maxCount));
   OpBuilder::InsertionGuard guard(builder);
   auto choice = scf::IndexSwitchOp::create(builder, TypeRange(), count, cases,
                                            cases.size());
@@ -171,7 +171,7 @@ void mlir::posenc::emitForCount(ImplicitLocOpBuilder &builder, Value count,
 // The unit
 //===----------------------------------------------------------------------===//
 
-/// The most words of a row of which the products are written out at once, where
+/// The max words of a row of which the products are written out at once, where
 /// their number is known and where it is not, which takes code for each number.
 static constexpr int64_t kMaxKnownWords = 512, kMaxTileWords = 128;
 
@@ -212,12 +212,12 @@ struct AMXUnit {
 } // namespace
 
 bool AMXUnit::computes(TileProductOp op, const ProductTarget &target) {
-  bool hasTiles = op.hasQuads()
-                      ? target.hasInt8Tiles
-                      : target.hasBF16Tiles &&
-                            op.getElements() == ProductElements::BF16Pairs;
-  if (!hasTiles || op.getTransposed() ||
-      (op.getSkipsZeros() && !op.hasQuads()) || op.hasVectorSums())
+  bool hasAMX =
+      op.hasQuads()
+          ? target.hasAMXInt8
+          : target.hasAMXBF16 && op.getElements() == ProductElements::BF16Pairs;
+  if (!hasAMX || op.getTransposed() || (op.getSkipsZeros() && !op.hasQuads()) ||
+      op.hasVectorSums())
     return false;
   auto hasContiguousRows = [](Type type) {
     auto memref = dyn_cast<MemRefType>(type);

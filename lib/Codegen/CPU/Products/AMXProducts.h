@@ -69,10 +69,10 @@ void emitRowTileProducts(ImplicitLocOpBuilder &builder,
                          ArrayRef<TileProduct> some,
                          ArrayRef<TileProduct> others = {});
 
-/// Emits `body` for each count from 1 to `most`, of which the code for `count`
-/// runs. Values of tiles cannot be carried by a loop, so a loop over tiles of
-/// the depth is written out.
-void emitForCount(ImplicitLocOpBuilder &builder, Value count, int64_t most,
+/// Emits `body` for each count from 1 to `maxCount`, of which the code for
+/// `count` runs. Values of tiles cannot be carried by a loop, so a loop over
+/// tiles of the depth is written out.
+void emitForCount(ImplicitLocOpBuilder &builder, Value count, int64_t maxCount,
                   function_ref<void(int64_t)> body);
 
 } // namespace mlir::posenc

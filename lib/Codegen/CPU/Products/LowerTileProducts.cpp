@@ -41,7 +41,7 @@ struct LowerTileProducts final
     const ProductUnit units[] = {getAMXUnit(), getBF16DotUnit(),
                                  getInt8DotUnit(), getFMAUnit(),
                                  getPortableUnit()};
-    ProductTarget target{bf16Dots, bf16Tiles, int8Dots, int8Tiles};
+    ProductTarget target{bf16Dots, amxBF16, int8Dots, amxInt8};
     SmallVector<TileProductOp> products;
     getOperation().walk([&](TileProductOp op) { products.push_back(op); });
     IRRewriter rewriter(&getContext());

@@ -26,9 +26,9 @@ namespace mlir::posenc {
 /// The options of posenc-lower-tile-products.
 struct ProductTarget {
   /// Whether the target has the bf16 dot product (VDPBF16PS), and AMX-BF16.
-  bool hasBF16Dots = false, hasBF16Tiles = false;
+  bool hasBF16Dots = false, hasAMXBF16 = false;
   /// Whether it has the dot product of bytes (AVX512-VNNI), and AMX-INT8.
-  bool hasInt8Dots = false, hasInt8Tiles = false;
+  bool hasInt8Dots = false, hasAMXInt8 = false;
 };
 
 /// A unit that multiplies.

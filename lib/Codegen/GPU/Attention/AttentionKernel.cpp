@@ -217,7 +217,7 @@ void AttentionKernel::loadQueries(Value first, int64_t step, Value firstRow,
   using Channels = TileReader::Channels;
   int64_t lanes = 16 / sizes.elementBytes;
   // Kernels that find the tokens of a tile in memory have few registers left.
-  constexpr int64_t kMostRows = 4;
+  constexpr int64_t kMaxRows = 4;
   scf::ForallOp loops = nest.loops;
   bool hasLengths = !loops.getBody()->getOps<tensor::ExtractOp>().empty();
   LoadGroup straight(b, kMaxQueryRegisters);
@@ -235,11 +235,12 @@ void AttentionKernel::loadQueries(Value first, int64_t step, Value firstRow,
   auto load = [&](Channels channels, int64_t columns,
                   function_ref<SmallVector<Value>(Value column)> getPlaces) {
     int64_t numItems = count * columns;
-    int64_t most = hasLengths ? kMostRows : llvm::divideCeil(numItems, step);
+    int64_t maxItems = hasLengths ? kMaxRows : llvm::divideCeil(numItems, step);
     auto copy = [&](Value before, int64_t item) {
       Value isItem;
       Value number = b.add(b.add(first, before), item);
-      if (numItems % (most * step) && item + step > numItems % (most * step))
+      if (numItems % (maxItems * step) &&
+          item + step > numItems % (maxItems * step))
         isItem = b.compare(arith::CmpIPredicate::ult, number, b.i32(numItems));
       // The column is the same for all rows of a thread, if it can be.
       bool isRegular = step % columns == 0;
@@ -278,15 +279,15 @@ void AttentionKernel::loadQueries(Value first, int64_t step, Value firstRow,
         store();
     };
     auto copyAll = [&](Value before, LoadGroup &group) {
-      for (int64_t item = 0; item < most * step && item < numItems;
+      for (int64_t item = 0; item < maxItems * step && item < numItems;
            item += step) {
         copy(before, item);
         group.endItem();
       }
     };
-    if (numItems <= most * step)
+    if (numItems <= maxItems * step)
       return copyAll(b.i32(0), straight);
-    b.emitLoop(b.i32(0), b.i32(numItems), b.i32(most * step), {},
+    b.emitLoop(b.i32(0), b.i32(numItems), b.i32(maxItems * step), {},
                [&](Value before, ValueRange) -> SmallVector<Value> {
                  LoadGroup group(b, kMaxQueryRegisters);
                  copyAll(before, group);
@@ -583,7 +584,7 @@ SmallVector<Value> AttentionKernel::walkTiles(
 }
 
 /// Returns the blocks that a multiprocessor of the largest shared memory can
-/// hold if threads have the most registers.
+/// hold if threads have as many registers as there can be.
 int64_t AttentionKernel::getBlocksPerMultiprocessor() const {
   constexpr int64_t kSharedBytes = 228 << 10, kReservedBytes = 1 << 10;
   constexpr int64_t kRegisters = 1 << 16, kThreadRegisters = 256;

@@ -326,7 +326,7 @@ void AttentionNesting::emitFewQueries(AttentionNestOptions options,
 }
 
 /// Allocates the results of KV splits, or of groups of splits and a limited
-/// number of their rows; see MergeSplits.h. `rowsPerTile` is the most rows of a
+/// number of their rows; see MergeSplits.h. `rowsPerTile` is the max rows of a
 /// tile of queries.
 AttentionResults AttentionNesting::allocateSplits(Value numSplits,
                                                   int64_t maxRaggedQueries,
@@ -345,10 +345,10 @@ AttentionResults AttentionNesting::allocateSplits(Value numSplits,
     if (ShapedType::isDynamic(shape.back())) {
       all = getSize(getResults().output, dim);
       if (isRagged) {
-        Value most = b.createOrFold<arith::MulIOp>(
+        Value maxRows = b.createOrFold<arith::MulIOp>(
             loc, getSize(op.getCuSeqlens()[0], 0),
             createIndex(b, loc, maxRaggedQueries));
-        all = b.createOrFold<arith::MinUIOp>(loc, all, most);
+        all = b.createOrFold<arith::MinUIOp>(loc, all, maxRows);
       }
       sizes.push_back(all);
     }
@@ -473,7 +473,7 @@ static bool supportsBulkCopies(AttentionOp op, int64_t keys) {
 }
 
 namespace {
-/// The tiles for sequences of few queries, and the most that these have.
+/// The tiles for sequences of few queries, and the max that these have.
 struct FewQueries {
   GpuAttentionTiles tiles;
   /// The tiles for sm_90a, if bulk copies can fill them.
@@ -482,7 +482,7 @@ struct FewQueries {
 };
 } // namespace
 
-/// Returns the most queries of a sequence for which the keys of an operation
+/// Returns the max queries of a sequence for which the keys of an operation
 /// have splits. `posenc-heads-to-tokens` turns the heads of a token into
 /// queries. Heads that the kernels of few queries do not take are wide, and
 /// their tiles do not depend on the number of queries.

@@ -25,7 +25,7 @@ namespace mlir::posenc {
 /// Channels of 16 bits of a copied column.
 inline constexpr int64_t kColumnChannels = 64;
 
-/// Returns the most rows of a box that is in one page wherever it begins: tiles
+/// Returns the max rows of a box that is in one page wherever it begins: tiles
 /// of `keys` keys and pages of `pageSize` tokens consist of such boxes. nullopt
 /// if they would be smaller than the unit of the swizzle. If the size of pages
 /// is dynamic, returns that unit, of which boxes have one or several.

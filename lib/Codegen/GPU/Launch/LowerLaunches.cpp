@@ -129,8 +129,8 @@ LogicalResult LaunchLowering::checkLaunches() {
     }
     if (failed(checkOperands(launch)))
       return WalkResult::interrupt();
-    int64_t &most = maxSharedBytes[launch.getKernelName()];
-    most = std::max(most, *bytes);
+    int64_t &maxBytes = maxSharedBytes[launch.getKernelName()];
+    maxBytes = std::max(maxBytes, *bytes);
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());

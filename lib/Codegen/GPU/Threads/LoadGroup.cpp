@@ -80,12 +80,12 @@ void LoadGroup::finish() {
     });
   };
   for (Operation *op : all) {
-    unsigned most = 0;
+    unsigned maxTrips = 0;
     forEachOperand(op, [&](Operation *def) {
-      most = std::max(most, trips[def] + isLoad(def));
+      maxTrips = std::max(maxTrips, trips[def] + isLoad(def));
     });
-    trips[op] = most;
-    order[op] = isLoad(op) ? most : kNever;
+    trips[op] = maxTrips;
+    order[op] = isLoad(op) ? maxTrips : kNever;
   }
   for (Operation *op : llvm::reverse(all))
     if (order[op] != kNever)

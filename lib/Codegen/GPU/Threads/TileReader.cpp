@@ -259,10 +259,10 @@ void TileReader::cloneScalar(Operation &op) {
   if (auto min = dyn_cast<affine::AffineMinOp>(op)) {
     auto results = affine::expandAffineMap(b, b.getLoc(), min.getMap(),
                                            take(min.getOperands()));
-    Value least = results->front();
+    Value smallest = results->front();
     for (Value other : ArrayRef<Value>(*results).drop_front())
-      least = b.createOrFold<arith::MinSIOp>(least, other);
-    return scalars.map(min.getResult(), least);
+      smallest = b.createOrFold<arith::MinSIOp>(smallest, other);
+    return scalars.map(min.getResult(), smallest);
   }
   if (hasNarrowDivisions && isa<arith::DivUIOp, arith::RemUIOp>(op) &&
       op.getResult(0).getType().isIndex()) {

@@ -1,4 +1,4 @@
-//===- attention-tile-steps.mlir - pipelined attention with AMX -----------===//
+//===- attention-amx-steps.mlir - pipelined attention with AMX ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// DEFINE: %{options} = vector-bytes=64 bf16-dots bf16-tiles
+// DEFINE: %{options} = vector-bytes=64 bf16-dots amx-bf16
 // RUN: posenc-opt %s --convert-posenc-attention-to-vector='%{options}' --canonicalize --cse | FileCheck %s
 // RUN: posenc-opt %s --pass-pipeline='builtin.module(convert-posenc-attention-to-vector{%{options}},func.func(canonicalize,cse,posenc-interleave-tiles))' \
 // RUN:   | FileCheck %s --check-prefix=ORDER
@@ -69,7 +69,7 @@
 // ORDER-NOT: mask.scalef
 // ORDER: amx.tile_mulf
 
-// REMARK: prefill kernel: 352 queries of 1 heads and 128 keys per tile, pipelined bf16 tiles
+// REMARK: prefill kernel: 352 queries of 1 heads and 128 keys per tile, pipelined AMX
 func.func @causal(%q: memref<2x64x8x128xbf16>, %k: memref<2x?x2x128xbf16>, %v: memref<2x?x2x128xbf16>, %o: memref<2x64x8x128xbf16>) {
   posenc.attention causal ins(%q, %k, %v : memref<2x64x8x128xbf16>, memref<2x?x2x128xbf16>, memref<2x?x2x128xbf16>) outs(%o : memref<2x64x8x128xbf16>)
   return
@@ -85,7 +85,7 @@ func.func @causal(%q: memref<2x64x8x128xbf16>, %k: memref<2x?x2x128xbf16>, %v: m
 // CHECK: amx.tile_mulf
 // CHECK-NOT: vector<16xindex>
 // CHECK: vector.reduction <or>
-// REMARK: pipelined bf16 tiles
+// REMARK: pipelined AMX
 func.func @regions(%q: memref<2x64x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %o: memref<2x64x8x64xbf16>) {
   posenc.attention ins(%q, %k, %v : memref<2x64x8x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) outs(%o : memref<2x64x8x64xbf16>)
   score(%s, %b, %h, %i, %j) {
@@ -115,7 +115,7 @@ func.func @regions(%q: memref<2x64x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: me
 // CHECK-NOT: arith.cmpi
 // CHECK: arith.andi
 // CHECK: vector.reduction <or>
-// REMARK: pipelined bf16 tiles
+// REMARK: pipelined AMX
 func.func @mask(%q: memref<2x64x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %m: memref<1x1x?x?xf32>, %o: memref<2x64x8x64xbf16>) {
   posenc.attention ins(%q, %k, %v : memref<2x64x8x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) mask(%m : memref<1x1x?x?xf32>) outs(%o : memref<2x64x8x64xbf16>)
   return
@@ -128,7 +128,7 @@ func.func @mask(%q: memref<2x64x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memre
 // CHECK: vector.store %{{.*}}, %[[VALUES]]
 // CHECK: vector.load %[[VALUES]]
 // CHECK: memref.distinct_objects
-// REMARK: pipelined bf16 tiles
+// REMARK: pipelined AMX
 func.func @bias(%q: memref<2x64x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %t: memref<8x?xf32>, %o: memref<2x64x8x64xbf16>) {
   posenc.attention ins(%q, %k, %v : memref<2x64x8x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) outs(%o : memref<2x64x8x64xbf16>)
   score(%s, %b, %h, %i, %j) {
@@ -162,7 +162,7 @@ func.func @bias(%q: memref<2x64x8x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memre
 // CHECK-COUNT-32: mask.scalef.ps.512
 // CHECK-NOT: mask.scalef
 // CHECK: vector.reduction <or>
-// REMARK: decode kernel for 1 to 16 queries: 4 query heads of 1 key heads per task, 64 keys per tile, up to 4 KV splits, pipelined bf16 tiles
+// REMARK: decode kernel for 1 to 16 queries: 4 query heads of 1 key heads per task, 64 keys per tile, up to 4 KV splits, pipelined AMX
 func.func @few(%q: memref<2x?x8x128xbf16>, %k: memref<2x?x2x128xbf16>, %v: memref<2x?x2x128xbf16>, %o: memref<2x?x8x128xbf16>) {
   posenc.attention causal ins(%q, %k, %v : memref<2x?x8x128xbf16>, memref<2x?x2x128xbf16>, memref<2x?x2x128xbf16>) outs(%o : memref<2x?x8x128xbf16>)
   return
@@ -170,7 +170,7 @@ func.func @few(%q: memref<2x?x8x128xbf16>, %k: memref<2x?x2x128xbf16>, %v: memre
 
 // Where two heads share a key head, a single query has the other decode kernel.
 // REMARK: decode kernel for 1 to 1 queries: 4 query heads of 2 key heads per task, {{[0-9]+}} keys per tile, up to 8 KV splits{{$|"}}
-// REMARK: decode kernel for 2 to 16 queries: 2 query heads of 1 key heads per task, 128 keys per tile, up to 4 KV splits, pipelined bf16 tiles
+// REMARK: decode kernel for 2 to 16 queries: 2 query heads of 1 key heads per task, 128 keys per tile, up to 4 KV splits, pipelined AMX
 func.func @two_heads(%q: memref<2x?x4x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %o: memref<2x?x4x64xbf16>) {
   posenc.attention causal ins(%q, %k, %v : memref<2x?x4x64xbf16>, memref<2x?x2x64xbf16>, memref<2x?x2x64xbf16>) outs(%o : memref<2x?x4x64xbf16>)
   return

@@ -1,4 +1,4 @@
-//===- AttentionBF16TilesFaultsTest.cpp - faults in bf16 tiles ------------===//
+//===- AttentionAMXFaultsTest.cpp - faults in AMX ------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -208,12 +208,12 @@ const Fault kStepsFaults[] = {
     {"OneProductLess", op<amx::TileMulFOp>(isProductOfLoads), forward(2)},
 };
 INSTANTIATE_TEST_SUITE_P(
-    BF16TileSteps, AttentionFaultTest,
+    AMXSteps, AttentionFaultTest,
     testing::ValuesIn(withSubject({getStepsCase(),
                                    {3, 70, 331},
                                    KeyValues::Finite,
                                    mlir::posenc::Stage::Vector,
-                                   Products::BF16Tiles},
+                                   Products::AMX},
                                   kStepsFaults)),
     getAttentionFaultName);
 
@@ -224,12 +224,12 @@ const Fault kExactFaults[] = {
      addToOperand(2, 1)},
 };
 INSTANTIATE_TEST_SUITE_P(
-    BF16TileExactSums, AttentionFaultTest,
+    AMXExactSums, AttentionFaultTest,
     testing::ValuesIn(withSubject({getExactCase(),
                                    {2, 40, 70},
                                    KeyValues::Finite,
                                    mlir::posenc::Stage::Vector,
-                                   Products::BF16Tiles},
+                                   Products::AMX},
                                   kExactFaults)),
     getAttentionFaultName);
 
@@ -259,12 +259,12 @@ const Fault kFewFaults[] = {
      forward(2)},
 };
 INSTANTIATE_TEST_SUITE_P(
-    BF16TileFewQueries, AttentionFaultTest,
+    AMXFewQueries, AttentionFaultTest,
     testing::ValuesIn(withSubject({getFewCase(),
                                    {1, 5, 600},
                                    KeyValues::Finite,
                                    mlir::posenc::Stage::Vector,
-                                   Products::BF16Tiles},
+                                   Products::AMX},
                                   kFewFaults)),
     getAttentionFaultName);
 
@@ -282,12 +282,12 @@ const Fault kUnsafeFaults[] = {
      setPredicate(CmpFPredicate::AlwaysTrue)},
 };
 INSTANTIATE_TEST_SUITE_P(
-    BF16TileUnsafeValues, AttentionFaultTest,
+    AMXUnsafeValues, AttentionFaultTest,
     testing::ValuesIn(withSubject({getWindowCase(),
                                    {2, 70, 70},
                                    KeyValues::SomeNonFinite,
                                    mlir::posenc::Stage::Vector,
-                                   Products::BF16Tiles},
+                                   Products::AMX},
                                   kUnsafeFaults)),
     getAttentionFaultName);
 

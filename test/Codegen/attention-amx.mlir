@@ -1,4 +1,4 @@
-//===- attention-tiles.mlir - attention with AMX tiles --------------------===//
+//===- attention-amx.mlir - attention with AMX ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,16 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Which attention uses AMX. attention-tile-steps.mlir has its code.
+// Which attention uses AMX. attention-amx-steps.mlir has its code.
 
-// DEFINE: %{options} = vector-bytes=64 bf16-dots bf16-tiles
+// DEFINE: %{options} = vector-bytes=64 bf16-dots amx-bf16
 // DEFINE: %{convert} = posenc-opt %s --convert-posenc-attention-to-vector='%{options}' --canonicalize --cse --split-input-file
 // RUN: %{convert} | FileCheck %s
 // REDEFINE: %{options} = vector-bytes=64 bf16-dots
 // RUN: %{convert} | FileCheck %s --check-prefix=OFF
-// REDEFINE: %{options} = vector-bytes=64 bf16-tiles
+// REDEFINE: %{options} = vector-bytes=64 amx-bf16
 // RUN: %{convert} | FileCheck %s --check-prefix=OFF
-// REDEFINE: %{options} = vector-bytes=32 bf16-dots bf16-tiles
+// REDEFINE: %{options} = vector-bytes=32 bf16-dots amx-bf16
 // RUN: %{convert} | FileCheck %s --check-prefix=OFF
 // OFF-NOT: amx
 
