@@ -46,6 +46,14 @@ TEST(Metadata, Good) {
   EXPECT_EQ(parse("{\"posenc\":\"9\",\"abi\":1,\"prefix\":\"p\","
                   "\"functions\":[],\"later\":{\"x\":[1.5,null]}}"),
             "");
+  // Keys that later compilers may add.
+  std::string newer = rich();
+  for (const char *place : {"\"symbol\":", "\"dtype\":"})
+    for (size_t at = newer.find(place); at != std::string::npos;
+         at = newer.find(place, at + 20))
+      newer.insert(at, "\"later\":{},");
+  EXPECT_GT(newer.size(), rich().size() + 40);
+  EXPECT_EQ(parse(newer), "");
 }
 
 TEST(Metadata, TopLevel) {
