@@ -16,8 +16,8 @@ BIN = $(BUILD)/bin
 
 .PHONY: all setup required build demo bench test test-build check debug-test debug-check \
         debug-check-build test-asan coverage test-exhaustive python-test python-packages \
-        vllm-test exporters-test models-test prove mutants fuzz fuzzer files lint \
-        lint-tools lint-tidy lint-includes wheel sbom install \
+        vllm-test exporters-test models-test prove mutants fuzz fuzzer files \
+        compare-packages lint lint-tools lint-tidy lint-includes wheel sbom install \
         uninstall docs docs-site clean
 
 all: build
@@ -93,9 +93,16 @@ wheel: build
 sbom: build
 	@python3 python/make-sbom.py --build-dir $(BUILD)
 
-# Evaluates each math function for every f32, which takes about two hours on two
-# cores. POSENC_EXHAUSTIVE_STEP=N takes every Nth number. docs/numerics.md has the
-# results.
+# Builds all packages from two folders, on other dates and in other time zones, and
+# compares their bytes, which takes as long as two builds. PACKAGES names some of them.
+PACKAGES ?= sdist,runtime,install,wheel
+compare-packages: required
+	@mkdir -p $(BUILD)
+	@python3 python/compare-packages.py --build-dir $(BUILD) --jobs $(JOBS) --only $(PACKAGES)
+
+# Evaluates each math function for every f32, and tables of all positions below 2^20, which
+# takes about two hours on two cores. POSENC_EXHAUSTIVE_STEP=N takes every Nth number or
+# tile. docs/numerics.md has the results.
 test-exhaustive: build
 	@cmake --build $(BUILD) -j $(JOBS) --target PosencExhaustiveTests
 	@$(BUILD)/test/fixture/PosencExhaustiveTests --gtest_brief=1

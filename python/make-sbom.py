@@ -10,8 +10,8 @@
 # The program behind `make sbom`. Builds the wheel of `make wheel`, installs it in a new
 # virtual environment, and writes what is in both as CycloneDX: the Python packages, as
 # cyclonedx-py finds them; the libraries that auditwheel has put into the wheel, with their
-# Debian packages, from the file that it leaves there; and the Debian packages of which the
-# wheel has other parts (see PARTS). The last line is the path of the file.
+# Debian packages, from the file that it leaves there; and the other Debian packages of
+# which the wheel has parts (see find_parts). The last line is the path of the file.
 
 import argparse
 import glob
@@ -61,20 +61,30 @@ def install_wheel(build, folder):
     return python
 
 
+def find_information(python, *names):
+    """Returns the paths of files in the information about the installed wheel."""
+    prefix = os.path.dirname(os.path.dirname(python))
+    return sorted(glob.glob(os.path.join(
+        prefix, "lib", "python*", "site-packages", "posenc-*.dist-info", *names)))
+
+
 def find_bundled(python):
     """Returns the components of the wheel that auditwheel has recorded."""
-    prefix = os.path.dirname(os.path.dirname(python))
-    [record] = glob.glob(os.path.join(
-        prefix, "lib", "python*", "site-packages", "posenc-*.dist-info", "sboms", "*.json"))
+    [record] = find_information(python, "sboms", "*.json")
     with open(record, encoding="utf-8") as file:
         return [part for part in json.load(file)["components"] if part["name"] != "posenc"]
 
 
-def find_parts():
-    """Returns components for PARTS; none where there is no dpkg."""
+def find_parts(python, bundled):
+    """Returns components for PARTS, and for the packages whose licences are in the wheel and
+    that auditwheel has not found, since dpkg knows their files by another path; none where
+    there is no dpkg."""
+    licences = {os.path.splitext(os.path.basename(path))[0]
+                for path in find_information(python, "licenses", "*.txt")}
+    names = sorted({*PARTS, *licences} - {one["name"] for one in bundled})
     try:
         text = subprocess.run(
-            ["dpkg-query", "-W", "-f=${db:Status-Status} ${Package} ${Version}\n", *PARTS],
+            ["dpkg-query", "-W", "-f=${db:Status-Status} ${Package} ${Version}\n", *names],
             capture_output=True, text=True, check=False).stdout
     except OSError:
         return []
@@ -117,7 +127,8 @@ def main():
              "--output-format", "JSON", "-o", path, python], "list the packages")
         with open(path, encoding="utf-8") as file:
             bom = json.load(file)
-        merge(bom, find_bundled(python) + find_parts())
+        bundled = find_bundled(python)
+        merge(bom, bundled + find_parts(python, bundled))
         [version] = [one["version"] for one in bom["components"] if one["name"] == "posenc"]
         output = options.output or os.path.join(build, "sbom", f"posenc-{version}.cdx.json")
         os.makedirs(os.path.dirname(os.path.abspath(output)), exist_ok=True)

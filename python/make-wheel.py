@@ -10,7 +10,9 @@
 # The program behind `make wheel`. Builds the wheel of `pip install .` from the build
 # folder, with the tools and the linker that posenc-compile runs. auditwheel adds the
 # libraries of LLVM and MLIR and all that those need. The last line is the path of the
-# wheel. Packages come from pip, into a virtual environment of the build folder.
+# wheel. Packages come from pip, into a virtual environment of the build folder. Files in
+# the wheel have the date of SOURCE_DATE_EPOCH, by default that of the last commit, so that
+# wheels of the same build are the same.
 
 import argparse
 import atexit
@@ -63,6 +65,18 @@ def run(command, what, **options):
     if result.returncode:
         fail(f"cannot {what}:\n{result.stdout.strip()}")
     return result.stdout
+
+
+def find_date(source):
+    """Returns the time of Unix that files in archives have."""
+    if "SOURCE_DATE_EPOCH" in os.environ:
+        return os.environ["SOURCE_DATE_EPOCH"]
+    try:
+        found = subprocess.run(["git", "-C", source, "log", "-1", "--format=%ct"],
+                               capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        found = ""
+    return found or "946684800"  # 2000-01-01; zip files begin in 1980
 
 
 def create_environment(folder, group):
@@ -219,6 +233,9 @@ def main():
     options = parser.parse_args()
     build = os.path.abspath(options.build_dir)
     output = os.path.abspath(options.output_dir or os.path.join(build, "wheel"))
+    os.environ["SOURCE_DATE_EPOCH"] = find_date(SOURCE)
+    # Permissions of files in the wheel.
+    os.umask(0o022)
     os.makedirs(os.path.join(build, "python"), exist_ok=True)
     # Two wheels may be built at once.
     folder = tempfile.mkdtemp(prefix="make-wheel-", dir=os.path.join(build, "python"))

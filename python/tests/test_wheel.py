@@ -9,6 +9,7 @@
 
 import fcntl
 import glob
+import hashlib
 import importlib.util
 import json
 import os
@@ -111,8 +112,14 @@ def create_environment(folder):
     # Nothing else is needed.
     result = pip(python, "--no-index", wheel)
     assert result.returncode == 0, result.stdout
+    (folder / "hash").write_text(hash_file(wheel))
     os.remove(wheel)
     return None
+
+
+def hash_file(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 def find_llvm():
@@ -246,6 +253,66 @@ def test_bill_of_materials(environment, tmp_path):
     if shutil.which("dpkg"):
         assert names >= {"libllvm22", "libmlir-22", "lld-22", "nlohmann-json3-dev"}
     assert all(one.get("version") for one in bom["components"])
+    # Each package whose licence is in the wheel is a component; another run writes the same.
+    again = tmp_path / "again.json"
+    subprocess.run(
+        [sys.executable, SOURCE / "python" / "make-sbom.py", "--python",
+         environment / "bin" / "python", "--build-dir", pathlib.Path(BIN).parent,
+         "--output", again], stdout=subprocess.DEVNULL, check=True)
+    assert again.read_bytes() == output.read_bytes()
+    licences = {path.stem for path in environment.glob(
+        "lib/python*/site-packages/posenc-*.dist-info/licenses/*.txt")}
+    assert licences <= names and bool(licences) == bool(shutil.which("dpkg"))
+
+
+def test_same_bytes(environment, tmp_path):
+    """A wheel that is built at another time, in another folder and time zone, and with other
+    permissions of new files, has the same bytes."""
+    before = os.umask(0o077)
+    result = subprocess.run(
+        [sys.executable, SOURCE / "python" / "make-wheel.py", "--level", "0",
+         "--build-dir", pathlib.Path(BIN).parent, "--output-dir", tmp_path],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        env={**os.environ, "TZ": "Asia/Tokyo"})
+    os.umask(before)
+    assert result.returncode == 0, result.stdout
+    wheel = result.stdout.splitlines()[-1]
+    assert hash_file(wheel) == (environment.parent / "hash").read_text()
+
+
+def test_source_distribution(environment):
+    """Source distributions from copies of the sources have the same bytes."""
+    result = subprocess.run(
+        [sys.executable, SOURCE / "python" / "compare-packages.py", "--only", "sdist",
+         "--build-dir", pathlib.Path(BIN).parent],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert result.returncode == 0, result.stdout
+    assert result.stdout.splitlines()[-1] == "1 of 1 files are the same"
+
+
+def test_comparison_of_packages(tmp_path):
+    """compare-packages.py finds another byte, date and link, and names the file."""
+    spec = importlib.util.spec_from_file_location(
+        "compare_packages", SOURCE / "python" / "compare-packages.py")
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+
+    def write(name, content, day, link):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "library.so").write_bytes(content)
+        (folder / "link").symlink_to(link)
+        with zipfile.ZipFile(folder / "posenc.whl", "w") as archive:
+            archive.writestr(zipfile.ZipInfo("a", (2000, 1, 1, 0, 0, 0)), b"a")
+            archive.writestr(zipfile.ZipInfo("b", (2000, 1, day, 0, 0, 0)), b"b")
+        return folder
+
+    first = write("first", b"1", 1, "library.so")
+    assert program.compare(first, write("same", b"1", 1, "library.so")) == ([], 3)
+    other = write("other", b"2", 2, "posenc.whl")
+    (other / "more").touch()
+    assert program.compare(first, other) == (
+        ["more: only in one", "library.so", "link", "posenc.whl: b"], 3)
 
 
 def test_hidden_package(environment, tmp_path):
