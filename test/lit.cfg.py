@@ -120,9 +120,10 @@ if ptxas:
 if config.posenc_vulkan == "ON":
     config.available_features.add("spirv")
 
-# The solver of the proofs.
-if shutil.which("z3"):
-    config.available_features.add("z3")
+# The solver of the proofs, and the checker of memory.
+for tool in ["z3", "valgrind"]:
+    if shutil.which(tool):
+        config.available_features.add(tool)
 
 # The SPIR-V validator.
 if shutil.which("spirv-val"):

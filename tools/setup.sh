@@ -37,8 +37,8 @@ test_packages=(
   # For tests that run code for other CPUs in emulators.
   qemu-user libc6-dev-arm64-cross libgomp1-arm64-cross
   bochs bochs-term bochsbios
-  # The solver of the proofs.
-  z3
+  # The solver of the proofs, and a checker of memory.
+  z3 valgrind
 )
 
 mode=${1:-test}
