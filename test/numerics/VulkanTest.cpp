@@ -446,6 +446,13 @@ TEST_F(Vulkan, RefusesTensorsBeyondTheirBuffers) {
                 POSENC_INVALID_ARGUMENT, beyond);
   expectRefused(change(1, [&](Argument &it) { it.strides = back.data(); }),
                 POSENC_INVALID_ARGUMENT, beyond);
+  // The first row would begin an element before the buffer.
+  expectRefused(change(1,
+                       [&](Argument &it) {
+                         it.strides = back.data();
+                         it.offset = 508;
+                       }),
+                POSENC_INVALID_ARGUMENT, beyond);
   EXPECT_EQ(program.launch(change(1,
                                   [&](Argument &it) {
                                     it.strides = back.data();
