@@ -16,7 +16,7 @@ BIN = $(BUILD)/bin
 
 .PHONY: all setup required build demo bench test test-build check debug-test debug-check \
         debug-check-build test-asan coverage test-exhaustive python-test python-packages \
-        vllm-test exporters-test models-test prove mutants fuzz fuzzer files \
+        vllm-test exporters-test models-test prove mutants fuzz fuzzer search files \
         compare-packages lint lint-tools lint-tidy lint-includes wheel sbom install \
         uninstall docs docs-site clean
 
@@ -172,6 +172,13 @@ fuzz: fuzzer
 fuzzer: setup
 	@$(call configure,$(BUILD)-fuzz,fuzz)
 	@cmake --build $(BUILD)-fuzz -j $(JOBS) --target posenc-fuzz
+
+# Compares random programs with other systems: each search of python/run-searches.py for
+# TIME seconds, with programs that the date draws. SEARCHES names some of them.
+# POSENC_TEST_PYTHON=PYTHON adds the packages of another Python.
+SEARCHES ?=
+search: build
+	@python3 python/run-searches.py --build-dir $(BUILD) --time $(TIME) --searches '$(SEARCHES)'
 
 # Runs the tests in a build that counts the lines they execute, and prints the share of
 # each folder, also if tests fail. COVERAGE_TARGETS and COVERAGE_FILTER build and run a
