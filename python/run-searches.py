@@ -30,9 +30,9 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 SEARCHES = {
     "config": ["config-search.py", "--count=10"],
     "config-hf_f32": ["config-search.py", "--count=10", "--precision=hf_f32"],
-    "hlo": ["hlo-search.py", "--count=20", "--compiler={compiler}"],
-    "onnx": ["onnx-search.py", "--count=20", "--compiler={compiler}"],
-    "onnx-raise-no": ["onnx-search.py", "--count=20", "--compiler={compiler}",
+    "hlo": ["hlo-search.py", "--count=10", "--compiler={compiler}"],
+    "onnx": ["onnx-search.py", "--count=10", "--compiler={compiler}"],
+    "onnx-raise-no": ["onnx-search.py", "--count=10", "--compiler={compiler}",
                       "--flags=--opt-level=0 --raise=no"],
     "onnx-nodes": ["onnx-node-tests.py", "--compiler={compiler}"],
     "torch-export": ["torch-search.py", "--count=5", "--door=export"],
