@@ -64,8 +64,13 @@ def run_search(arguments, seed, seconds, environment, python=sys.executable):
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   text=True, errors="replace", timeout=limit, check=False,
                                   cwd=FOLDER / "benchmarks", env=environment)
-        except subprocess.TimeoutExpired:
+        except subprocess.TimeoutExpired as error:
             counts["ended"] += 1
+            # Programs that were wrong are printed at once.
+            output = os.fsdecode(error.stdout or b"")
+            if re.search(r"^(config|program|graph) \d+\b", output, re.MULTILINE):
+                is_right = False
+                print(f"{' '.join(map(str, command))}\n{output[-8000:]}", flush=True)
             break
         counts += count_results(done.stdout)
         if done.returncode or not count_results(done.stdout):

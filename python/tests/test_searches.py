@@ -63,5 +63,9 @@ def test_time_limit(program, monkeypatch, tmp_path):
     start = time.monotonic()
     counts, is_right = run(program, monkeypatch, tmp_path, action="time.sleep(50)", seconds=1)
     assert counts == {"ended": 1} and is_right and time.monotonic() - start < 40
+    # What a batch found until then is not lost.
+    action = "print('program 7: wrong', flush=True); time.sleep(50)"
+    _, is_right = run(program, monkeypatch, tmp_path, action=action, seconds=5)
+    assert not is_right
     counts, _ = run(program, monkeypatch, tmp_path, batches=100, seconds=0)
     assert counts == {"right": 3}
