@@ -7,7 +7,10 @@
 # ===----------------------------------------------------------------------===#
 """The modules of the package import each other in one direction. Imports within functions
 and by `importlib.import_module` count, too. `_later` has what a module calls that imports
-it."""
+it.
+
+Programs outside of the package, of which some run on other machines or with packages that
+these tests do not have, name only what its modules have."""
 
 import ast
 import os
@@ -59,6 +62,73 @@ def make_graph(folder):
                 target = target.rpartition(".")[0]
             imported |= {target} - {"", name}
     return graph
+
+
+def list_names(path):
+    """Returns the names that the text of a module binds."""
+    names = set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    # Names of functions and classes are their own.
+    todo = list(tree.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {(one.asname or one.name).partition(".")[0] for one in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        else:
+            todo += ast.iter_child_nodes(node)
+    return names
+
+
+def list_uses(path):
+    """Yields the line and the whole name of what a program imports, and of attributes of
+    that."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    aliases = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            for one in node.names:
+                yield node.lineno, f"{node.module}.{one.name}"
+                aliases[one.asname or one.name] = f"{node.module}.{one.name}"
+        elif isinstance(node, ast.Import):
+            for one in node.names:
+                yield node.lineno, one.name
+                first = one.name.partition(".")[0]
+                aliases[one.asname or first] = one.name if one.asname else first
+    for node in ast.walk(tree):
+        parts = []
+        inner = node
+        while isinstance(inner, ast.Attribute):
+            parts.insert(0, inner.attr)
+            inner = inner.value
+        if parts and isinstance(inner, ast.Name) and inner.id in aliases:
+            yield node.lineno, ".".join([aliases[inner.id], *parts])
+        # monkeypatch.setattr(module, "name", value)
+        if (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setattr")
+                and len(node.args) > 2 and isinstance(node.args[0], ast.Name)
+                and isinstance(node.args[1], ast.Constant)):
+            yield node.lineno, f"{aliases.get(node.args[0].id)}.{node.args[1].value}"
+
+
+def find_missing(path, modules):
+    """Returns the names of a package that a program uses and that its modules lack."""
+    missing = set()
+    for line, used in list_uses(path):
+        module, rest = used, []
+        while module and module not in modules:
+            module, _, last = module.rpartition(".")
+            rest.insert(0, last)
+        if not module or not rest:
+            continue
+        names = list_names(modules[module])
+        # A function makes public names of some modules.
+        is_made = "__getattr__" in names and not rest[0].startswith("_")
+        if rest[0] not in names and not is_made and not rest[0].startswith("__"):
+            missing.add((line, f"{module}.{rest[0]}"))
+    return [f"{path.name}:{line}: {name}" for line, name in sorted(missing)]
 
 
 def find_circle(graph):
@@ -113,3 +183,49 @@ def test_a_circle_is_found(text, tmp_path):
     assert circle and {"pack._low", "pack._middle", "pack._high"} <= set(circle)
     (folder / "_low.py").write_text("import sys", encoding="utf-8")
     assert find_circle(make_graph(folder)) is None
+
+
+def test_programs_name_what_is_there():
+    modules = find_modules(SOURCE / "python" / "posenc")
+    programs = [path for folder in ("python", "test", "examples", "tools", "docs")
+                for path in sorted((SOURCE / folder).rglob("*.py"))
+                if not path.is_relative_to(SOURCE / "python" / "posenc")]
+    assert {"worker.py", "vllm-kernels.py", "test_cuda.py"} <= {
+        path.name for path in programs}
+    assert [one for path in programs for one in find_missing(path, modules)] == []
+
+
+@pytest.mark.parametrize("text", [
+    "from pack._low import gone", "from pack import _gone", "from pack._gone import f",
+    "import pack._gone", "import pack\npack._low.gone()",
+    "import pack._low as low\nlow.gone()", "from pack import _low\n_low.gone = 1",
+    "def f():\n    from pack import _low\n    setattr(_low, 'gone', 1)",
+    "from pack import _low\nmonkeypatch.setattr(_low, 'gone', 1)",
+    "from pack._made import _gone"])
+def test_a_name_that_is_gone_is_found(text, tmp_path):
+    folder, program = tmp_path / "pack", tmp_path / "program.py"
+    folder.mkdir()
+    for name, content in {"__init__": "from ._low import C", "_low": LOW,
+                          "_made": "def __getattr__(name): return name"}.items():
+        (folder / f"{name}.py").write_text(content, encoding="utf-8")
+    modules = find_modules(folder)
+    program.write_text(text, encoding="utf-8")
+    assert len(find_missing(program, modules)) == 1
+    program.write_text(
+        "import os, pack, pack._low as low\nfrom pack._low import a, b, c, d, C\n"
+        "from pack._made import made\nlow.C.gone, low.__doc__, os.gone, pack.C.gone",
+        encoding="utf-8")
+    assert find_missing(program, modules) == []
+
+
+LOW = """
+import a
+from os import path as b
+class C:
+    gone = 1
+def f(gone): pass
+try:
+    c, d = 1, 2
+except ImportError:
+    pass
+"""
