@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
+from torch.distributed.distributed_c10d import _resolve_process_group
 
 from ._errors import Error
 from ._flex._ring_call import RingOptions, prepare_part, replace_query
@@ -140,27 +141,58 @@ def _has_pairs(query: torch.Tensor, key: torch.Tensor) -> bool:
     return bool(query.shape[0] and query.shape[2] and key.shape[2])
 
 
+def _run(query, key, value, positions, options: RingOptions,
+         ring: _Ring) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the output and its log-sum-exp."""
+    output = lse = wide = None
+    block = [key, value, positions]
+    for step in range(ring.size):
+        transfer = ring.start(block, step) if step + 1 < ring.size else None
+        if _has_pairs(query, block[0]):
+            call = prepare_part(query, block[0], block[1], positions, block[2], options)
+            if call.signature.is_partial:
+                wide = query.float() if wide is None else wide
+                call = replace_query(call, wide)
+            output, lse = _merge(output, lse, *attend(call))
+        if transfer is not None:
+            block = transfer.finish()
+    if output is None or lse is None:  # There are no pairs of a query and a key.
+        output = query.new_zeros((*query.shape[:3], value.shape[3]))
+        lse = torch.full(query.shape[:3], -torch.inf, device=query.device,
+                         dtype=torch.promote_types(query.dtype, torch.float32))
+    return output.to(query.dtype), lse
+
+
+def _run_backward(saved, grad_output, grad_lse, options: RingOptions,
+                  ring: _Ring) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Returns the gradients of query, key and value. `saved` are these, the positions, and
+    what `_run` returned."""
+    query, key, value, positions, output, lse = saved
+    if grad_output is None:
+        grad_output = torch.zeros_like(output)
+    if grad_lse is None:
+        grad_lse = torch.zeros_like(lse)
+    grad_query = torch.zeros_like(query, dtype=lse.dtype)
+    block = [key, value, positions]
+    sums = [torch.zeros_like(one, dtype=lse.dtype) for one in (key, value)]
+    for step in range(ring.size):
+        # Weights follow from the log-sum-exp of all keys, so that each block gives its
+        # part of the gradients.
+        if _has_pairs(query, block[0]):
+            call = prepare_part(query, block[0], block[1], positions, block[2], options)
+            parts = differentiate(call, output, lse, grad_output, grad_lse)
+            grad_query += parts[0]
+            sums = [total + part for total, part in zip(sums, parts[1:])]
+        moved = [*block, *sums] if step + 1 < ring.size else sums
+        *block, first, second = ring.start(moved, step).finish()
+        sums = [first, second]
+    return (grad_query.to(query.dtype), sums[0].to(key.dtype), sums[1].to(value.dtype))
+
+
 class _RingAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, query, key, value, positions, options: RingOptions, ring: _Ring):
-        output = lse = wide = None
-        block = [key, value, positions]
-        for step in range(ring.size):
-            transfer = ring.start(block, step) if step + 1 < ring.size else None
-            if _has_pairs(query, block[0]):
-                call = prepare_part(query, block[0], block[1], positions, block[2],
-                                    options)
-                if call.signature.is_partial:
-                    wide = query.float() if wide is None else wide
-                    call = replace_query(call, wide)
-                output, lse = _merge(output, lse, *attend(call))
-            if transfer is not None:
-                block = transfer.finish()
-        if output is None or lse is None:  # There are no pairs of a query and a key.
-            output = query.new_zeros((*query.shape[:3], value.shape[3]))
-            lse = torch.full(query.shape[:3], -torch.inf, device=query.device,
-                             dtype=torch.promote_types(query.dtype, torch.float32))
-        output = output.to(query.dtype)
+        output, lse = _run(query, key, value, positions, options, ring)
         ctx.save_for_backward(query, key, value, positions, output, lse)
         ctx.options, ctx.ring = options, ring
         ctx.set_materialize_grads(False)
@@ -168,29 +200,70 @@ class _RingAttention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_output, grad_lse):
-        query, key, value, positions, output, lse = ctx.saved_tensors
-        options, ring = ctx.options, ctx.ring
-        if grad_output is None:
-            grad_output = torch.zeros_like(output)
-        if grad_lse is None:
-            grad_lse = torch.zeros_like(lse)
-        grad_query = torch.zeros_like(query, dtype=lse.dtype)
-        block = [key, value, positions]
-        sums = [torch.zeros_like(one, dtype=lse.dtype) for one in (key, value)]
-        for step in range(ring.size):
-            # Weights follow from the log-sum-exp of all keys, so that each block gives
-            # its part of the gradients.
-            if _has_pairs(query, block[0]):
-                call = prepare_part(query, block[0], block[1], positions, block[2],
-                                    options)
-                parts = differentiate(call, output, lse, grad_output, grad_lse)
-                grad_query += parts[0]
-                sums = [total + part for total, part in zip(sums, parts[1:])]
-            moved = [*block, *sums] if step + 1 < ring.size else sums
-            *block, first, second = ring.start(moved, step).finish()
-            sums = [first, second]
-        return (grad_query.to(query.dtype), sums[0].to(key.dtype),
-                sums[1].to(value.dtype), None, None, None)
+        return (*_run_backward(ctx.saved_tensors, grad_output, grad_lse, ctx.options,
+                               ctx.ring), None, None, None)
+
+
+# In a graph of torch.compile, the whole ring is one operator. It has the name of the group,
+# as operators have no arguments of groups.
+
+
+@torch.compiler.assume_constant_result
+def _find_name(group) -> str:
+    return (group if group is not None else dist.group.WORLD).group_name
+
+
+@torch.library.custom_op("posenc::ring_attention", mutates_args=())
+def _operator(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+              positions: torch.Tensor | None, is_causal: bool, scale: float | None,
+              enable_gqa: bool, group: str) -> tuple[torch.Tensor, torch.Tensor]:
+    options = RingOptions(None, None, is_causal, scale, enable_gqa)
+    ring, positions = _meet(query, key, value, positions, options,
+                            _resolve_process_group(group))
+    output, lse = _run(query, key, value, positions, options, ring)
+    return output.contiguous(), lse.contiguous()
+
+
+@_operator.register_fake
+def _(query, key, value, positions, is_causal, scale, enable_gqa, group):
+    return (query.new_empty((*query.shape[:3], value.shape[3])), query.new_empty(
+        query.shape[:3], dtype=torch.promote_types(query.dtype, torch.float32)))
+
+
+@torch.library.custom_op("posenc::ring_attention_backward", mutates_args=())
+def _backward_operator(
+        query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+        positions: torch.Tensor | None, output: torch.Tensor, lse: torch.Tensor,
+        grad_output: torch.Tensor, grad_lse: torch.Tensor, is_causal: bool,
+        scale: float | None, enable_gqa: bool,
+        group: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    options = RingOptions(None, None, is_causal, scale, enable_gqa)
+    ring, positions = _meet(query, key, value, positions, options,
+                            _resolve_process_group(group))
+    query_part, key_part, value_part = _run_backward(
+        (query, key, value, positions, output, lse), grad_output, grad_lse, options, ring)
+    return query_part.contiguous(), key_part.contiguous(), value_part.contiguous()
+
+
+@_backward_operator.register_fake
+def _(query, key, value, *_):
+    return tuple(torch.empty_like(one, memory_format=torch.contiguous_format)
+                 for one in (query, key, value))
+
+
+def _setup_context(ctx, inputs, output):
+    *tensors, ctx.is_causal, ctx.scale, ctx.enable_gqa, ctx.group = inputs
+    ctx.save_for_backward(*tensors, *output)
+
+
+def _differentiate(ctx, grad_output, grad_lse):
+    gradients = _backward_operator(
+        *ctx.saved_tensors, grad_output, grad_lse, ctx.is_causal, ctx.scale, ctx.enable_gqa,
+        ctx.group)
+    return (*gradients, *[None] * 5)
+
+
+_operator.register_autograd(_differentiate, setup_context=_setup_context)
 
 
 def ring_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *,
@@ -223,8 +296,21 @@ def ring_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, 
     if not dist.is_initialized():
         raise Error(f"{_NAME}: there is no group of processes: call "
                     "torch.distributed.init_process_group first")
+    if torch.compiler.is_compiling() and score_mod is None and mask_mod is None:
+        output, lse = _operator(query, key, value, positions, is_causal, scale, enable_gqa,
+                                _find_name(group))
+        return (output, lse) if return_lse else output
     group = group if group is not None else dist.group.WORLD
     options = RingOptions(score_mod, mask_mod, is_causal, scale, enable_gqa)
+    ring, positions = _meet(query, key, value, positions, options, group)
+    output, lse = _RingAttention.apply(query, key, value, positions, options, ring)
+    return (output, lse) if return_lse else output
+
+
+def _meet(query, key, value, positions, options: RingOptions,
+          group) -> tuple[_Ring, torch.Tensor]:
+    """Compares the arguments of all processes. Returns the ring, and the positions of the
+    tokens of this process, i64 [batch, tokens]."""
     # No process may leave before all know that it does, as the others would wait for it.
     try:
         part = _check(query, key, value, positions, options)
@@ -236,9 +322,7 @@ def ring_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, 
         positions = torch.arange(first, first + query.shape[2], device=query.device)
     if positions.dim() == 1:
         positions = positions.expand(query.shape[0], -1)
-    output, lse = _RingAttention.apply(
-        query, key, value, positions.to(torch.int64).contiguous(), options, ring)
-    return (output, lse) if return_lse else output
+    return ring, positions.to(torch.int64).contiguous()
 
 
 def _check(query, key, value, positions, options: RingOptions) -> _Part:

@@ -18,6 +18,8 @@ torch = pytest.importorskip("torch")
 
 import torch.distributed as dist  # noqa: E402
 
+from torch._dynamo.testing import CompileCounterWithBackend  # noqa: E402
+
 import posenc  # noqa: E402
 import posenc.torch  # noqa: E402
 from flex_variants import attend_dense  # noqa: E402
@@ -114,10 +116,35 @@ def compare(rank, size):
         check(rank, size, "first", torch.float32, (2e-6, 1e-5), {})
         check(rank, size, "last", torch.float32, (2e-6, 1e-5), both)
         check_group_of_one(rank)
+        check_compiled(rank, size)
         check_no_tokens(rank)
         check_refusals(rank)
         share_context(rank, size)
         distribute(rank, size)
+
+
+def check_compiled(rank, size):
+    """Under torch.compile it is one operator, with the same bits, of each group."""
+    alone = [dist.new_group([0]), dist.new_group([1])][rank]
+    for order, group in (("shards", None), ("zigzag", None), ("shards", alone)):
+        tokens = divide(rank, size, order)
+
+        def attend(*inputs):
+            return posenc.torch.ring_attention(
+                *inputs, positions=tokens if order == "zigzag" else None, enable_gqa=True,
+                group=group, return_lse=True)
+
+        results, backend = [], CompileCounterWithBackend("aot_eager")
+        for function in (attend, torch.compile(attend, fullgraph=True, backend=backend)):
+            inputs = [one[:, :, tokens].contiguous().requires_grad_() for one in make()]
+            output, lse = function(*(one * 2 for one in inputs))
+            results.append((output, lse, *torch.autograd.grad(
+                output.square().sum() + lse.sum(), inputs)))
+        assert all(torch.equal(one, other) for one, other in zip(*results))
+        [graph] = backend.graphs
+        assert [str(node.target) for node in graph.graph.nodes
+                if "posenc" in str(node.target)] == ["posenc.ring_attention.default"]
+        torch._dynamo.reset()
 
 
 def check_group_of_one(rank):
