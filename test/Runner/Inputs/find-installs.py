@@ -32,7 +32,8 @@ for path in [root / "Makefile", root / "test" / "lit.cfg.py", root / "python" / 
         if re.search(r"\binstall\b|^pip\(python, \"--", statement) and not (
                 is_quoted or "*arguments" in statement or LOCKED.search(statement)):
             problems.append(f"{path.relative_to(root)}: {statement}")
-for path in [*sorted((root / ".github" / "workflows").iterdir()), root / "tools" / "Containerfile",
+for path in [*sorted((root / ".github" / "workflows").iterdir()),
+             *sorted((root / "tools").glob("*Containerfile")),
              root / ".devcontainer" / "devcontainer.json"]:
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     for number, line in enumerate(text.splitlines(), 1):
