@@ -53,7 +53,7 @@ def install_packages(python, folder, lender):
             reason = install_vllm(python, folder)
             if reason:
                 return reason
-    return install(python, "vllm-tools")
+    return install(python, "vllm-tools") or install(python, "iomp")
 
 
 def main():

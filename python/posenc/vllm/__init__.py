@@ -8,8 +8,8 @@
 """Attention and rotations in vLLM.
 
 vLLM finds `register` by the entry point `posenc` of `vllm.general_plugins` and calls it in
-each of its processes. On CPUs it puts kernels of Posenc in the place of vLLM's backend
-CPU_ATTN. Layers that the kernels do not support keep vLLM's, and the log says why.
+each of its processes. On CPUs vLLM then chooses the backend POSENC where it would choose
+its own CPU_ATTN. Layers that the kernels do not support keep vLLM's, and the log says why.
 
 Environment variables:
 
@@ -65,46 +65,32 @@ def _find_obstacle(mode: str) -> str | None:
     return None
 
 
-def _refuse_mla(platform) -> None:
-    """Makes it an error that a layer asks for a backend of MLA, of which Posenc has
-    none."""
-    choose = platform.get_attn_backend_cls
-
-    def choose_or_refuse(*arguments, **keywords):
-        if any(getattr(one, "use_mla", False)
-               for one in (*arguments, *keywords.values())):
-            raise Error("POSENC_VLLM=require: Posenc has no kernels for MLA")
-        return choose(*arguments, **keywords)
-
-    type(platform).get_attn_backend_cls = staticmethod(choose_or_refuse)
-
-
 def register() -> None:
     """Registers the attention backend and the rotary embedding. vLLM may call this
     several times in a process."""
     mode = get_mode()
     if mode == "off":
         return
-    from vllm import envs
-    from vllm.logger import init_logger
-    from vllm.platforms import current_platform
-    from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
-
     obstacle = find_obstacle()
     if obstacle is not None:
+        from vllm.logger import init_logger
+
         # vLLM shows messages of lower levels only after it has loaded plug-ins.
         init_logger("vllm.posenc").warning("Posenc's plug-in is not active: %s.", obstacle)
         return
+    from vllm import envs
+    from vllm.platforms import current_platform
+    from vllm.v1.metrics import prometheus
+
+    from . import _metrics, _platform
+
+    _metrics.share_folder()
+    _metrics.add_to_registries(prometheus)
     if current_platform.is_cuda():
-        register_backend(AttentionBackendEnum.FLASH_ATTN,
-                         "posenc.vllm._cuda_backend.CudaBackend")
+        _platform.replace_flash_attention()
         return
     rotation = get_rotation()
-    # The platform of CPUs ignores --attention-backend, but takes the class of CPU_ATTN
-    # from this registry.
-    register_backend(AttentionBackendEnum.CPU_ATTN, "posenc.vllm._backend.Backend")
-    if mode == "require":
-        _refuse_mla(current_platform)
+    _platform.register_backend(current_platform)
     describe: Callable[[], str] = get_rotation
     if rotation != "off":
         from ._rotary import describe, register_rotary_embedding

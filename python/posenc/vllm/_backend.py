@@ -5,10 +5,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""An attention backend of vLLM in the place of CPU_ATTN.
+"""An attention backend of vLLM for CPUs.
 
-It is a subclass of that backend, which it calls for layers that it does not support.
-Kernels get keys and values as views of vLLM's cache.
+It is a subclass of CPU_ATTN, which it calls for layers that it does not support. Kernels
+get keys and values as views of vLLM's cache.
 """
 
 from __future__ import annotations
@@ -29,11 +29,16 @@ from vllm.v1.kv_cache_interface import AttentionSpec
 from .._errors import Error
 from ._cache import QUANTIZED, count_scale_bytes, has_row_scales, split
 from ._layer import LayerImpl
+from ._platform import NAME
 from ._support import find_faster, find_obstacle
 
 
 class Backend(CPUAttentionBackend):
     """The backend's classes, and what it supports."""
+
+    @staticmethod
+    def get_name() -> str:
+        return NAME
 
     supported_kv_cache_dtypes = [*CPUAttentionBackend.supported_kv_cache_dtypes, *QUANTIZED]
 
@@ -64,6 +69,13 @@ class Backend(CPUAttentionBackend):
         return MetadataBuilder
 
 
+class ConnectorBackend(Backend):
+    """The backend of layers whose blocks a KV connector moves. It knows the order of their
+    elements by the name of vLLM's backend, whose kernels they run."""
+
+    get_name = staticmethod(CPUAttentionBackend.get_name)
+
+
 class MetadataBuilder(CPUAttentionMetadataBuilder):
     """Builds vLLM's metadata, without the schedule of its kernels if no layer uses
     them."""
@@ -88,15 +100,14 @@ class MetadataBuilder(CPUAttentionMetadataBuilder):
         if self._find_obstacle() is not None:
             return super().build(common_prefix_len, common_attn_metadata, fast_build)
         common = common_attn_metadata
-        if isinstance(common.causal, torch.Tensor):
-            raise Error("attention with causal and bidirectional sequences in one batch "
-                        "is not supported: set POSENC_VLLM=0")
+        is_mixed = isinstance(common.causal, torch.Tensor)
         return CPUAttentionMetadata(
             num_actual_tokens=common.num_actual_tokens,
             max_query_len=common.max_query_len, query_start_loc=common.query_start_loc,
             max_seq_len=common.max_seq_len, seq_lens=common.seq_lens,
             block_table=common.block_table_tensor, slot_mapping=common.slot_mapping,
-            scheduler_metadata=None, causal=common.causal)
+            scheduler_metadata=None, causal=False if is_mixed else common.causal,
+            dynamic_causal=common.causal if is_mixed else None)
 
 
 class BackendImpl(LayerImpl, CPUAttentionBackendImpl):
@@ -105,8 +116,9 @@ class BackendImpl(LayerImpl, CPUAttentionBackendImpl):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         is_encoder = self.attn_type in (AttentionType.ENCODER, AttentionType.ENCODER_ONLY)
-        if (self.obstacle is not None and not is_encoder
-                and has_row_scales(self.kv_cache_dtype)):
+        # Without a cache that only Posenc's kernels have, nothing waits for them here.
+        if (not is_encoder and has_row_scales(self.kv_cache_dtype)
+                and self.obstacle is not None):
             raise Error(f"vLLM's kernels for CPUs have no caches '{self.kv_cache_dtype}', "
                         f"and Posenc's cannot run: {self.obstacle}")
 
@@ -121,7 +133,10 @@ class BackendImpl(LayerImpl, CPUAttentionBackendImpl):
 
     def prepare(self, config, attn_type):
         # While the model is loaded rather than at the first token.
-        self.kernels.prepare(config.model_config.dtype, attn_type == AttentionType.DECODER)
+        masks = [attn_type == AttentionType.DECODER]
+        if config.model_config.is_diffusion:
+            masks = [True, False]
+        return self.kernels.prepare(config.model_config.dtype, masks)
 
     def split_cache(self, kv_cache):
         return split(kv_cache, self.head_size, self.kernels.cache)

@@ -9,12 +9,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .._attention_mlir import Append, Attention, write_append, write_attention
 from .._compile import compile
 from .._once import once
+from ._metrics import record_compilation
 
 
 class Layer(NamedTuple):
@@ -39,6 +41,13 @@ class Cache(NamedTuple):
     scales: str | None = None
 
 
+def _compile_function(text: str, name: str) -> Callable[..., Any]:
+    start = time.perf_counter()
+    function = compile(text)[name]
+    record_compilation(time.perf_counter() - start)
+    return function
+
+
 @once
 def compile_attention(layer: Layer, dtype: str, cache: Cache,
                       causal: bool) -> Callable[..., Any]:
@@ -52,7 +61,7 @@ def compile_attention(layer: Layer, dtype: str, cache: Cache,
         soft_cap=layer.soft_cap, queries="ragged", keys="cache", query_list="i32",
         lengths="i32", block_table="i32", slopes=int(layer.has_slopes),
         has_sinks=layer.has_sinks, scales=cache.scales)
-    return compile(write_attention(spec))["attention"]
+    return _compile_function(write_attention(spec), "attention")
 
 
 @once
@@ -65,7 +74,7 @@ def compile_encoder(layer: Layer, dtype: str) -> Callable[..., Any]:
         scale=layer.scale, left=side, right=side, soft_cap=layer.soft_cap,
         queries="ragged", keys="ragged", query_list="i32", slopes=int(layer.has_slopes),
         has_sinks=layer.has_sinks)
-    return compile(write_attention(spec))["attention"]
+    return _compile_function(write_attention(spec), "attention")
 
 
 @once
@@ -75,7 +84,7 @@ def compile_append(key_heads: int, dim: int, dtype: str,
     of the scales of a tensor."""
     spec = Append(key_heads, dim, dim, dtype, cache.dtype, rank=3, slots="i64",
                   scales=cache.scales)
-    return compile(write_append(spec))["append"]
+    return _compile_function(write_append(spec), "append")
 
 
 @once
@@ -107,7 +116,7 @@ def compile_rotation(dim: int, rotary_dim: int, dtype: str, table_dtype: str,
     turns = "".join(f"""
   %{name}_out = posenc.rotate {pairing} ins(%{name} : {x})
     tables(%cos, %sin : {rows}) dims = [0] outs(%{name} : {x})""" for name in "qk")
-    return compile(f"""
+    return _compile_function(f"""
 func.func @rotate(%q: {x} {{posenc.name = "q"}}, %k: {x} {{posenc.name = "k"}},
     %positions: tensor<?xi64> {{posenc.name = "positions"}},
     %table: {table} {{posenc.name = "table"}})
@@ -117,4 +126,4 @@ func.func @rotate(%q: {x} {{posenc.name = "q"}}, %k: {x} {{posenc.name = "k"}},
   %empty = tensor.empty(%tokens) : {rows}{reads}{turns}
   return %q_out, %k_out : {x}, {x}
 }}
-""")["rotate"]
+""", "rotate")

@@ -11,6 +11,7 @@ implementations of both backends have in common."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 
 import torch
 from vllm.config import get_current_vllm_config
@@ -19,10 +20,11 @@ from vllm.v1.attention.backend import AttentionType
 
 from .._dtypes import name_of
 from .._errors import Error
+from ._background import start, stop
 from ._cache import QUANTIZED
 from ._kernels import Cache, Layer, compile_append, compile_attention, compile_encoder
 from ._options import get_mode
-from ._report import fall_back, list_choices, logger, summarize
+from ._report import fall_back, logger, report, summarize
 
 
 class LayerKernels:
@@ -32,11 +34,13 @@ class LayerKernels:
         self.layer, self.cache, self.is_encoder = layer, cache, is_encoder
         self.functions: dict = {}
 
-    def prepare(self, dtype: torch.dtype, causal: bool) -> None:
-        """Compiles what `attend` and `append` call."""
-        self._find_attention(dtype, causal)
+    def prepare(self, dtype: torch.dtype, masks: Sequence[bool]) -> list[Future]:
+        """Starts to compile what `attend` and `append` call: attention that is causal, or
+        not, or both."""
+        tasks = [start(self._find_attention, dtype, causal) for causal in masks]
         if not self.is_encoder:
-            self._find_append(dtype)
+            tasks.append(start(self._find_append, dtype))
+        return tasks
 
     def _find_attention(self, dtype: torch.dtype, causal: bool) -> Callable:
         key = dtype, causal
@@ -65,14 +69,31 @@ class LayerKernels:
         """Writes the attention of a batch. `of` is vLLM's layer, `views` are those of its
         cache, and `further` are slopes and sinks."""
         tokens = metadata.num_actual_tokens
-        attend = self._find_attention(query.dtype, metadata.causal)
+        query, output = query[:tokens], output[:tokens]
         if self.is_encoder:
-            attend(query[:tokens], key[:tokens], value[:tokens], *further,
-                   metadata.query_start_loc, out=output[:tokens])
+            self._find_attention(query.dtype, metadata.causal)(
+                query, key[:tokens], value[:tokens], *further, metadata.query_start_loc,
+                out=output)
             return
-        attend(query[:tokens], *views, *self._get_scales(of), *further,
-               metadata.seq_lens, metadata.block_table, metadata.query_start_loc,
-               out=output[:tokens])
+        given = [*views, *self._get_scales(of), *further]
+        is_causal = getattr(metadata, "dynamic_causal", None)
+        if is_causal is None:
+            self._find_attention(query.dtype, metadata.causal)(
+                query, *given, metadata.seq_lens, metadata.block_table,
+                metadata.query_start_loc, out=output)
+            return
+        # The sequences of each mask are a batch of their own.
+        counts = metadata.query_start_loc.diff()
+        for causal in (True, False):
+            rows = is_causal[:len(counts)].bool() == causal
+            if not rows.any():
+                continue
+            chosen = rows.repeat_interleave(counts)
+            starts = torch.cat([counts.new_zeros(1), counts[rows].cumsum(0)])
+            part = self._find_attention(query.dtype, causal)(
+                query[chosen], *given, metadata.seq_lens[rows], metadata.block_table[rows],
+                starts.to(counts.dtype))
+            output[chosen] = part
 
     def append(self, of, key: torch.Tensor, value: torch.Tensor,
                views: Sequence[torch.Tensor], slots: torch.Tensor) -> None:
@@ -102,7 +123,6 @@ class LayerImpl:
     methods of that class run for a layer with an obstacle, and for each batch that
     `is_left` is true for."""
 
-    obstacle: str | None
     is_reported = False
     kernels: LayerKernels
 
@@ -114,10 +134,11 @@ class LayerImpl:
                          sliding_window, kv_cache_dtype, logits_soft_cap, attn_type,
                          kv_sharing_target_layer_name, sinks)
         self._config = config = get_current_vllm_config()
-        self.obstacle = self.find_obstacle(config, attn_type, kv_cache_dtype)
-        if self.obstacle is not None:
+        self._tasks: list[Future] = []
+        self._obstacle = self.find_obstacle(config, attn_type, kv_cache_dtype)
+        if self._obstacle is not None:
             if get_mode() == "require":
-                fall_back("an attention layer", self.obstacle)
+                fall_back("an attention layer", self._obstacle)
             return
         layer = Layer(
             num_heads, num_kv_heads, head_size, self.scale,
@@ -125,17 +146,32 @@ class LayerImpl:
             float(self.logits_soft_cap) or None, alibi_slopes is not None,
             sinks is not None)
         if get_mode() != "force":
-            self.obstacle = self.find_faster(config, attn_type, kv_cache_dtype, layer)
-        if self.obstacle is not None:
+            self._obstacle = self.find_faster(config, attn_type, kv_cache_dtype, layer)
+        if self._obstacle is not None:
             return
         try:
             self.kernels = LayerKernels(
                 layer, _find_cache(kv_cache_dtype, config.model_config),
                 attn_type in (AttentionType.ENCODER, AttentionType.ENCODER_ONLY))
-            self.prepare(config, attn_type)
         except Error as error:
-            self.obstacle = fall_back("an attention layer",
-                                      f"there are no kernels: {error}")
+            self._fall_back(error)
+            return
+        self._tasks = self.prepare(config, attn_type)
+
+    def _fall_back(self, error: Error) -> None:
+        self._obstacle = fall_back("an attention layer", f"there are no kernels: {error}")
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why the layer runs vLLM's kernels, or None. Waits for its compilation."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            try:
+                task.result()
+            except Error as error:
+                self._fall_back(error)
+                break
+        return self._obstacle
 
     def process_weights_after_loading(self, act_dtype):
         """vLLM calls this for each layer of a model that is loaded, so the first call
@@ -146,7 +182,8 @@ class LayerImpl:
         layers = {name: layer for name, layer
                   in self._config.compilation_config.static_forward_context.items()
                   if not getattr(getattr(layer, "impl", None), "is_reported", False)}
-        logger.info("%s", summarize(list_choices(layers), self.describe_rotation()))
+        logger.info("%s", summarize(report(layers, self._config), self.describe_rotation()))
+        stop()
         for layer in layers.values():
             if isinstance(getattr(layer, "impl", None), LayerImpl):
                 layer.impl.is_reported = True
@@ -164,8 +201,9 @@ class LayerImpl:
         """Returns why vLLM's attention is faster for the layer, or None."""
         return None
 
-    def prepare(self, config, attn_type: str) -> None:
-        """Compiles kernels when the model is loaded."""
+    def prepare(self, config, attn_type: str) -> list[Future]:
+        """Starts to compile kernels while the model is loaded."""
+        return []
 
     def is_left(self, metadata) -> bool:
         """Whether a batch has a mask that kernels of Posenc do not have."""

@@ -20,9 +20,12 @@ import vllm
 from vllm.logger import init_logger
 
 from .._errors import Error
+from ._metrics import record_layers, set_process
 from ._options import get_mode
 
 logger = init_logger("vllm.posenc")
+# Why vLLM's kernels run where Posenc's should, for each layer and rotation that does.
+fallbacks: list[str] = []
 
 
 class Choice(NamedTuple):
@@ -36,6 +39,7 @@ def fall_back(what: str, reason: str) -> str:
     """Warns that vLLM's kernels run where Posenc's should, and returns the reason."""
     if get_mode() == "require":
         raise Error(f"POSENC_VLLM=require: {what} would run vLLM's kernels: {reason}")
+    fallbacks.append(reason)
     # The same reason is logged once for all layers.
     logger.warning_once("vLLM's kernels run where Posenc's should: %s", reason)
     return reason
@@ -49,6 +53,15 @@ def list_choices(layers: Mapping[str, Any]) -> list[Choice]:
     return [Choice(name, getattr(layer.impl, "obstacle", "they have a backend of their own"))
             for name, layer in layers.items()
             if isinstance(layer, (Attention, MLAAttention))]
+
+
+def report(layers: Mapping[str, Any], config: Any) -> list[Choice]:
+    """Records the choices for layers in the metrics, and returns them."""
+    parallel = config.parallel_config
+    set_process(parallel.data_parallel_rank, parallel.rank)
+    choices = list_choices(layers)
+    record_layers([(layers[choice.layer], choice.reason) for choice in choices])
+    return choices
 
 
 def find_cache() -> str:

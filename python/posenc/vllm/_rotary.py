@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import weakref
+from concurrent.futures import Future
 
 import torch
 from vllm.config import get_current_vllm_config
@@ -19,6 +20,7 @@ from vllm.model_executor.layers.rotary_embedding.base import RotaryEmbedding
 from .._dtypes import name_of
 from .._errors import Error
 from ..functional import rope
+from ._background import start
 from ._kernels import compile_rotation
 from ._options import get_rotation
 from ._report import fall_back
@@ -63,7 +65,10 @@ _made: weakref.WeakSet[_Rotation] = weakref.WeakSet()
 
 
 def describe() -> str:
-    """Returns what rotates queries and keys, and why others are left to vLLM."""
+    """Returns what rotates queries and keys, and why others are left to vLLM. Waits for
+    what is being compiled."""
+    for one in list(_made):
+        one.finish()
     obstacles = sorted({one.obstacle for one in _made if one.obstacle is not None})
     return get_rotation() + "".join(f" (vLLM's: {one})" for one in obstacles)
 
@@ -77,12 +82,19 @@ class _Rotation(RotaryEmbedding):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.pairing = "half" if self.is_neox_style else "interleaved"
+        # While the model is loaded rather than at the first token.
+        self._task: Future | None = self._prepare()
+        _made.add(self)
+
+    def finish(self) -> None:
+        """Waits for the compilation."""
+        task, self._task = self._task, None
+        if task is None:
+            return
         try:
-            # While the model is loaded rather than at the first token.
-            self._prepare()
+            task.result()
         except Error as error:
             self.obstacle = fall_back("a rotation", f"there are no kernels: {error}")
-        _made.add(self)
 
     def _is_left(self, positions, key) -> bool:
         return self.obstacle is not None or key is None or positions.dim() != 1
@@ -102,7 +114,8 @@ class _Rotation(RotaryEmbedding):
 class TableRotation(_Rotation):
     def _prepare(self):
         dtype = name_of(self.dtype)
-        compile_rotation(self.head_size, self.rotary_dim, dtype, dtype, self.pairing)
+        return start(compile_rotation, self.head_size, self.rotary_dim, dtype, dtype,
+                     self.pairing)
 
     def _rotate(self, positions, query, key):
         table = self._match_cos_sin_cache_dtype(query)
@@ -119,7 +132,8 @@ class ExactRotation(_Rotation):
         sizes = [model.get_num_attention_heads(parallel), model.get_num_kv_heads(parallel)]
         x, y = (torch.zeros(1, heads * self.head_size, dtype=self.dtype, device="cpu")
                 for heads in sizes)
-        self._rotate(torch.zeros(1, dtype=torch.int64, device="cpu"), x, y)
+        positions = torch.zeros(1, dtype=torch.int64, device="cpu")
+        return start(self._rotate, positions, x, y)
 
     def _rotate(self, positions, query, key):
         rotate_exactly(positions, query, key, self.head_size, self.rotary_dim,

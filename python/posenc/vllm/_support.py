@@ -32,8 +32,6 @@ def find_obstacle(config: VllmConfig, attn_type: str, kv_cache_dtype: str) -> st
         return f"elements of type {dtype} are not supported"
     if config.kv_transfer_config is not None:
         return "KV connectors move blocks in the order of elements of vLLM's kernels"
-    if config.model_config.is_diffusion:
-        return "diffusion models have causal and bidirectional sequences in one batch"
     return None
 
 
