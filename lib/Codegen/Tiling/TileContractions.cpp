@@ -55,6 +55,25 @@ static unsigned takeLongest(linalg::LinalgOp op, ArrayRef<unsigned> loops,
   return longest;
 }
 
+/// Whether a slice of an operand would keep a loop of one iteration and drop a
+/// dimension behind it. The types of rank-reducing slices do not say which unit
+/// dimensions they keep, and canonicalization keeps the last ones.
+static bool hasAmbiguousSlice(const Product &product) {
+  linalg::LinalgOp op = product.op;
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  for (AffineMap map : op.getIndexingMapsArray()) {
+    bool keepsUnit = false;
+    for (AffineExpr result : map.getResults()) {
+      unsigned loop = cast<AffineDimExpr>(result).getPosition();
+      bool isKept = loop == product.m || loop == product.n || loop == product.k;
+      if (!isKept && keepsUnit)
+        return true;
+      keepsUnit |= isKept && ranges[loop] == 1;
+    }
+  }
+  return false;
+}
+
 FailureOr<Product> mlir::posenc::getProduct(linalg::LinalgOp op) {
   // Slices of loops with zero iterations would be out of bounds.
   if (!op.hasPureTensorSemantics() || !linalg::isaContractionOpInterface(op) ||
@@ -98,6 +117,8 @@ FailureOr<Product> mlir::posenc::getProduct(linalg::LinalgOp op) {
     std::swap(product.m, product.n);
     product.isReversed = true;
   }
+  if (hasAmbiguousSlice(product))
+    return failure();
   return product;
 }
 
