@@ -24,6 +24,7 @@ from torch.utils import _pytree
 from ._compile import compile, compile_library
 from ._errors import Error
 from ._kernels import Kernels
+from ._torch_constants import fold_uniform
 
 _FUNCTION = "main"
 # Smaller constants are no weights for posenc-compile.
@@ -114,9 +115,12 @@ def _write_linalg(program: ExportedProgram, constant_limit: int,
     # Writes in place are known after the decomposition.
     program = _decompose(program, decompositions)
     _check(program)
-    held = {name: value for name, value in _collect_state(program).items()
+    state = _collect_state(program)
+    held = {name: value for name, value in state.items()
             if value.numel() * value.element_size() > constant_limit
             and (types is None or value.dtype in types)}
+    fold_uniform(program.graph, {name: value for name, value in state.items()
+                                 if name not in held})
     context = fx.ir.Context()
     fx.torch_d.register_dialect(context)
     imported = importer.FxImporter(context=context)

@@ -231,6 +231,33 @@ def test_a_program_that_writes():
         posenc.torch.compile_exported(torch.export.export(Counter(), (torch.ones(1),)))
 
 
+class Constants(torch.nn.Module):
+    """Results that depend on buffers and new tensors alone, all elements of which are equal."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.value = value
+        self.register_buffer("weight", torch.full((2,), value))
+
+    def forward(self, x):
+        t, i = torch.full((3, 2), self.value), torch.full((3, 2), 3 * int(self.value) - 3)
+        one = torch.ones(3, 2)
+        return (t > 0, t >= 0, t < 0, t <= 0, t == 0, t != 0, t > 1, t >= 1, t < 1, t == 1,
+                t > one, t <= one, self.weight > 0, t.sign(), t.trunc(), t.remainder(0.5),
+                torch.where(t > 0, t, x), i // 2, i % 2, i > 0, i.sign(), t.bool() > 0,
+                torch.full((3,), float("nan")) != 0, torch.full((2,), -0.0).abs().sign(),
+                x + self.weight)
+
+
+# torch-mlir (20261001) computes a third of these otherwise.
+@pytest.mark.parametrize("value", [0.0, -0.0, 1.0, -1.0, 0.5])
+def test_constants(value):
+    module, x = Constants(value), torch.arange(6.0).reshape(3, 2) - 2
+    function = posenc.torch.compile_exported(torch.export.export(module, (x,)))
+    for number, (got, expected) in enumerate(zip(function(x), module(x))):
+        assert got.dtype == expected.dtype and torch.equal(got, expected), number
+
+
 def test_without_torch_mlir(monkeypatch):
     with pytest.raises(TypeError, match="expected a torch.export.ExportedProgram"):
         posenc.torch.compile_exported(torch.sin)
