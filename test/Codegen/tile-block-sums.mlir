@@ -13,9 +13,9 @@
 // RUN:   --split-input-file --mlir-print-local-scope \
 // RUN:   | FileCheck %s --check-prefix=AVX2
 
-// For up to 4 rows, codes are converted in register tiles of 4, 2 and 1 rows, each a vector of
+// For up to 4 rows, codes are converted in register tiles of 4, 3, 2 and 1 rows, each a vector of
 // columns, and the result is written after all blocks. For more, those of 2 blocks of 32 (16 KiB)
-// are converted first, and tiles of 6, 4, 2 and 1 rows add to the result.
+// are converted first, and tiles of 6, 4, 3, 2 and 1 rows add to the result.
 // CHECK-LABEL: func.func @product(
 // CHECK-SAME:    %{{.*}}: tensor<?x8x32xf32>
 // CHECK:         scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (%{{.*}}, 3) step (516, 1)
@@ -38,6 +38,8 @@
 // CHECK:                   math.fma %[[PARTS]]#5
 // CHECK:                 vector.transfer_write %[[SUMS]]#0, %{{.*}}[%[[I]], %c0, %c0]
 // CHECK:               scf.for %{{.*}} step %c4
+// CHECK:               scf.for %{{.*}} step %c3
+// CHECK:               scf.for %{{.*}} step %c2
 // CHECK:           } else {
 // CHECK:             scf.for %[[I:.*]] = %c0 to %{{.*}} step %c4
 // CHECK:               %[[SUMS:.*]]:4 = scf.for %[[B:.*]] = %c0 to %c8 step %c1 iter_args
@@ -47,6 +49,7 @@
 // CHECK-NOT:               arith.sitofp
 // CHECK-COUNT-4:           math.fma
 // CHECK:               vector.transfer_write %[[SUMS]]#3
+// CHECK:             scf.for %{{.*}} step %c3
 // CHECK:             scf.for %{{.*}} step %c2
 // CHECK:             scf.for %{{.*}} step %c1
 // AVX2-LABEL: func.func @product(
