@@ -94,6 +94,11 @@ def _check(program: ExportedProgram) -> None:
                         "it a tensor")
 
 
+def _get_first_line(error: Exception) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[0][:400] if lines else type(error).__name__
+
+
 def _decompose(program: ExportedProgram, decompositions) -> ExportedProgram:
     # torch-mlir lowers the approximation of GELU by tanh with an error of 1e-4.
     table = {**decompositions.get_decomposition_table(),
@@ -103,7 +108,11 @@ def _decompose(program: ExportedProgram, decompositions) -> ExportedProgram:
         # sizes by torch-mlir (20261001): ?x?x64 becomes ?x1x64.
         for operator in (torch.ops.aten.linear.default, torch.ops.aten.matmul.default):
             table.pop(operator, None)
-    return program.run_decompositions(table)
+    try:
+        return program.run_decompositions(table)
+    except Exception as error:  # Of PyTorch, such as PendingUnbackedSymbolNotFound.
+        raise Error("PyTorch cannot decompose the program: "
+                    f"{_get_first_line(error)}") from error
 
 
 def _write_linalg(program: ExportedProgram, constant_limit: int,
@@ -124,15 +133,24 @@ def _write_linalg(program: ExportedProgram, constant_limit: int,
     context = fx.ir.Context()
     fx.torch_d.register_dialect(context)
     imported = importer.FxImporter(context=context)
+    # torch-mlir prints its errors, and its exception does not have them.
+    errors: list[str] = []
+
+    def collect(diagnostic) -> bool:
+        if diagnostic.severity == fx.ir.DiagnosticSeverity.ERROR:
+            errors.append(diagnostic.message)
+        return True
+
+    handler = context.attach_diagnostic_handler(collect)
     try:
         imported.import_frozen_program(_Frozen(program, list(held)), func_name=_FUNCTION)
         module = fx._module_lowering(False, False, fx.OutputType.LINALG_ON_TENSORS,
                                      imported.module)
     except Exception as error:  # Of torch-mlir, which has no class for all of them.
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        message = next((line for line in lines if "error:" in line),
-                       lines[0] if lines else type(error).__name__)
-        raise Error(f"torch-mlir cannot lower the program: {message[:400]}") from error
+        message = errors[0][:400] if errors else _get_first_line(error)
+        raise Error(f"torch-mlir cannot lower the program: {message}") from error
+    finally:
+        handler.detach()
     context.allow_unregistered_dialects = True
     with context:
         function, = (one for one in module.body.operations

@@ -258,6 +258,28 @@ def test_constants(value):
         assert got.dtype == expected.dtype and torch.equal(got, expected), number
 
 
+class Selected(torch.nn.Module):
+    def forward(self, x):
+        return torch.masked_select(x, x > 0)
+
+
+def test_errors_name_the_operator(capfd):
+    program = torch.export.export(Selected(), (torch.ones(3),))
+    with pytest.raises(posenc.Error, match="cannot lower the program: .*masked_select"):
+        posenc.torch.compile_exported(program)
+    assert "masked_select" not in capfd.readouterr().err
+
+
+def test_errors_of_the_decomposition(monkeypatch):
+    def fail(self, table):
+        raise KeyError("u0")
+
+    program = export(False)[1]
+    monkeypatch.setattr(type(program), "run_decompositions", fail)
+    with pytest.raises(posenc.Error, match="PyTorch cannot decompose the program: 'u0'"):
+        posenc.torch.compile_exported(program)
+
+
 def test_without_torch_mlir(monkeypatch):
     with pytest.raises(TypeError, match="expected a torch.export.ExportedProgram"):
         posenc.torch.compile_exported(torch.sin)
