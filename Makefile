@@ -175,7 +175,8 @@ fuzzer: setup
 
 # Compares random programs with other systems: each search of python/run-searches.py for
 # TIME seconds, with programs that the date draws. SEARCHES names some of them.
-# POSENC_TEST_PYTHON=PYTHON adds the packages of another Python.
+# POSENC_TEST_PYTHON=PYTHON adds the packages of another Python; searches that need PyTorch
+# are skipped if neither has it and POSENC_TEST_CUDA_WHEELS=1 does not allow 3 GB.
 SEARCHES ?=
 search: build
 	@python3 python/run-searches.py --build-dir $(BUILD) --time $(TIME) --searches '$(SEARCHES)'

@@ -44,6 +44,7 @@ import warnings
 
 import numpy as np
 import posenc
+import search_limits
 import torch
 import transformers
 from torch.overrides import TorchFunctionMode
@@ -209,10 +210,14 @@ class Refused(Exception):
 
 def emit(path, kernels, flags):
     """Returns the functions of a config as MLIR."""
-    result = subprocess.run(
-        [models.find_compiler(), path, "--emit=posenc", "-o", "-", f"--kernels={kernels}",
-         *flags],
-        capture_output=True, text=True, check=False, timeout=60)
+    try:
+        result = subprocess.run(
+            [models.find_compiler(), path, "--emit=posenc", "-o", "-", f"--kernels={kernels}",
+             *flags],
+            capture_output=True, text=True, check=False,
+            timeout=search_limits.COMPILER_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Wrong("the compiler does not end") from None
     if result.returncode not in (0, 1) or "internal error" in result.stderr:
         raise Wrong(f"exit code {result.returncode}: {result.stderr}")
     if result.returncode:
@@ -484,13 +489,15 @@ def run_one(search, options, types, number):
         return "not comparable", f"{model_type}: no config"
     seed = f"{options.seed} {number}"
     try:
-        search.check(model_type, keys, seed)
+        with search_limits.end_search():
+            search.check(model_type, keys, seed)
     except Skip as error:
         return "not comparable", f"{model_type}: {error}"
     except Refused as error:
         return "refused", f"{model_type}: {error} {json.dumps(keys)}"
     except Wrong as error:
         text = str(error)
+        print(f"config {number}: wrong: {model_type}: {text}", flush=True)
         keys = search.shrink(model_type, keys, seed)
         try:
             search.check(model_type, keys, seed)

@@ -48,6 +48,7 @@ import posenc
 import hlo_elementwise  # noqa: F401
 import hlo_moves  # noqa: F401
 import hlo_reductions  # noqa: F401
+import search_limits
 from hlo_programs import DTYPES, OPERATIONS, SIZES, Program, cast, is_float
 
 
@@ -133,7 +134,8 @@ class Search:
         library.unlink(missing_ok=True)
         path.write_text(self.fault(text))
         done = subprocess.run([self.options.compiler, path, "-o", library, "--no-warnings",
-                               *flags], capture_output=True, text=True, timeout=120)
+                               *flags], capture_output=True, text=True,
+                              timeout=search_limits.COMPILER_SECONDS)
         message = done.stderr.replace(f"{path}:", "").strip()
         if done.returncode not in (0, 1):
             raise Wrong(f"exit code {done.returncode}: {message[:600]}")
@@ -229,6 +231,7 @@ class Search:
         child = os.fork()
         if not child:
             os.close(read)
+            search_limits.limit_child()
             with os.fdopen(write, "w") as file:
                 try:
                     self.check(program, operations, number)
@@ -248,7 +251,7 @@ class Search:
             text = file.read()
         _, status = os.waitpid(child, 0)
         if status or not text:
-            return "crashed", f"the process ended with status {status}", []
+            return "crashed", search_limits.describe_status(status), []
         return json.loads(text)
 
 
@@ -355,10 +358,12 @@ def main(arguments=None):
             counts[kind] += 1
             operators.update(names)
             if kind in ("wrong", "crashed"):
+                # To find a smaller one takes long if it does not end.
+                print(f"program {number}: {kind}: {text}", flush=True)
                 kept = program.operations if options.jax else search.shrink(program, number)
                 text = search.run(program, kept, number)[1] or text if not options.jax else text
                 needed_arguments, needed = program.needed(kept)
-                print(f"program {number}: {kind}: {text}\n"
+                print(f"shortened: {text}\n"
                       f"{program.source(needed, needed_arguments, needed)}", flush=True)
             elif options.verbose and kind == "refused":
                 print(f"program {number}: refused: {text}", flush=True)

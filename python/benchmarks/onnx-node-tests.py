@@ -29,6 +29,7 @@ import warnings
 import numpy
 import onnx
 import posenc
+import search_limits
 from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
@@ -108,8 +109,12 @@ def run(case, compiler, folder):
 
     def build(model):
         onnx.save(model, path)
-        result = subprocess.run([compiler, path, "-o", library, "--opt-level=0",
-                                 "--no-warnings"], capture_output=True, text=True)
+        try:
+            result = subprocess.run([compiler, path, "-o", library, "--opt-level=0",
+                                     "--no-warnings"], capture_output=True, text=True,
+                                    timeout=search_limits.COMPILER_SECONDS)
+        except subprocess.TimeoutExpired:
+            return -1, "the compiler does not end"
         lines = result.stderr.removeprefix(f"{path}: ").splitlines()
         return result.returncode, lines[0] if lines else ""
 
@@ -152,7 +157,8 @@ def main():
             if case.model is None or len(case.model.graph.node) != 1 or \
                     case.model.graph.node[0].op_type not in operators:
                 continue
-            result = run(case, options.compiler, pathlib.Path(folder))
+            with search_limits.end_search():
+                result = run(case, options.compiler, pathlib.Path(folder))
             counts[result.split(":")[0]] += 1
             if result != "ok":
                 print(f"{case.name}: {result}", flush=True)

@@ -44,6 +44,7 @@ import onnx_attention  # noqa: F401 (adds to GENERATORS)
 import onnx_fused  # noqa: F401
 import onnx_operators  # noqa: F401
 import onnx_quantized  # noqa: F401
+import search_limits
 
 
 def generate(rng, num_nodes, operators):
@@ -93,8 +94,12 @@ def compile_and_run(model, arrays, compiler, folder):
     path, library = folder / "model.onnx", folder / "libmodel.so"
     library.unlink(missing_ok=True)
     path.write_bytes(model.SerializeToString())
-    done = subprocess.run([*compiler, path, "-o", library, "--no-warnings"],
-                          capture_output=True, text=True, timeout=120)
+    try:
+        done = subprocess.run([*compiler, path, "-o", library, "--no-warnings"],
+                              capture_output=True, text=True,
+                              timeout=search_limits.COMPILER_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Wrong("the compiler does not end") from None
     if done.returncode != 0:
         message = done.stderr.removeprefix(f"{path}: ").strip()
         if done.returncode != 1:
@@ -262,11 +267,12 @@ def main():
             if not graph.nodes:
                 continue
             try:
-                message = check(graph, None, compiler, folder, options.fault)
+                with search_limits.end_search():
+                    message = check(graph, None, compiler, folder, options.fault)
             except Wrong as error:
                 counts["wrong"] += 1
+                print(f"graph {number}, opset {graph.opset}: {error}", flush=True)
                 nodes = shrink(graph, compiler, folder, options.fault)
-                print(f"graph {number}, opset {graph.opset}: {error}")
                 print("".join(f"  {helper.printable_node(n)}\n" for n in nodes), end="",
                       flush=True)
                 if options.save:

@@ -43,6 +43,7 @@ import torch
 import posenc
 import posenc._torch_export
 import posenc.torch
+import search_limits
 import torch_attentions  # noqa: F401 (adds to STATEMENTS)
 from torch_programs import (FLOATS, INTEGERS, STATEMENTS, evaluate, generate,
                             make_module)
@@ -262,6 +263,8 @@ def run_one(options, number):
         kind, text = "refused", str(error).splitlines()[0][:300]
     except Wrong as error:
         reports = posenc.torch.explain_backend()
+        print(f"program {number}: wrong: {error}", flush=True)
+        search_limits.extend_limit()
         kept = search.shrink(program)
         kind, text = "wrong", f"{error}\n{program.source(kept)}" + "".join(
             f"    {v.name}: {v.dtype} {v.shape} {names or ''}\n"
@@ -291,6 +294,7 @@ def run_in_child(options, number):
     child = os.fork()
     if not child:
         os.close(read)
+        search_limits.limit_child()
         torch.set_num_threads(1)
         if not options.verbose:  # torch-mlir prints errors.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -307,7 +311,7 @@ def run_in_child(options, number):
     if status or not text:
         is_theirs = marks[-1:] == ["torch-mlir begins"]
         return "refused" if is_theirs else "crashed", \
-            f"the process ended with status {status}" + " in torch-mlir" * is_theirs, 0
+            search_limits.describe_status(status) + " in torch-mlir" * is_theirs, 0
     return json.loads(text)
 
 
