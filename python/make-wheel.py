@@ -31,6 +31,7 @@ sys.path.insert(0, os.path.join(SOURCE, "test", "locks"))
 import lock_files  # noqa: E402
 
 TOOLS = ["posenc-compile", "posenc-opt", "posenc-run"]
+LIBRARIES = ["libPosenc.so", "libposenc_runtime.so"]
 # Debian's packages with libraries that auditwheel leaves to the system.
 SYSTEM = ["libc6", "libgcc-s1", "libstdc++6", "zlib1g"]
 # Libraries that Debian's LLVM needs to be loaded, and that no code of Posenc reaches: z3
@@ -69,7 +70,7 @@ def run(command, what, **options):
 
 def find_date(source):
     """Returns the time of Unix that files in archives have."""
-    if "SOURCE_DATE_EPOCH" in os.environ:
+    if os.environ.get("SOURCE_DATE_EPOCH"):
         return os.environ["SOURCE_DATE_EPOCH"]
     try:
         found = subprocess.run(["git", "-C", source, "log", "-1", "--format=%ct"],
@@ -175,6 +176,8 @@ def stage_files(build, llvm, folder, environment):
     if not os.path.exists(linker):
         fail(f"{linker} was not found: install Debian's package lld-22")
     linker = os.path.realpath(linker)
+    sonames = {name: run(["patchelf", "--print-soname", os.path.join(build, "lib", name)],
+                         f"read {name}", env=environment).strip() for name in LIBRARIES}
     originals = {"ld.lld": linker}
     originals.update((tool, os.path.join(build, "bin", tool)) for tool in TOOLS)
     for name in ("bin", "scripts", "licenses"):
@@ -184,10 +187,10 @@ def stage_files(build, llvm, folder, environment):
         shutil.copy(original, copy)
         # These libraries have other names in the wheel, see python/CMakeLists.txt.
         # auditwheel removes the folder of LLVM when it has found the libraries.
-        run(["patchelf", "--replace-needed", "libPosenc.so.0", "libPosenc.so",
-             "--replace-needed", "libposenc_runtime.so.0", "libposenc_runtime.so",
-             "--set-rpath", f"$ORIGIN/../lib:{llvm}/lib", copy], f"edit {name}",
-            env=environment)
+        names = [option for library, soname in sonames.items()
+                 for option in ("--replace-needed", soname, library)]
+        run(["patchelf", *names, "--set-rpath", f"$ORIGIN/../lib:{llvm}/lib", copy],
+            f"edit {name}", env=environment)
     for tool in TOOLS:
         path = os.path.join(folder, "scripts", tool)
         with open(path, "w", encoding="utf-8") as file:

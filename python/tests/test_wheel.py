@@ -122,6 +122,15 @@ def hash_file(path):
         return hashlib.sha256(file.read()).hexdigest()
 
 
+def load_program(name):
+    """Imports a program of the folder python, such as "make-wheel"."""
+    spec = importlib.util.spec_from_file_location(
+        name.replace("-", "_"), SOURCE / "python" / f"{name}.py")
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    return program
+
+
 def find_llvm():
     """The prefix of the LLVM of the build folder."""
     cache = (pathlib.Path(BIN).parent / "CMakeCache.txt").read_text()
@@ -262,7 +271,28 @@ def test_bill_of_materials(environment, tmp_path):
     assert again.read_bytes() == output.read_bytes()
     licences = {path.stem for path in environment.glob(
         "lib/python*/site-packages/posenc-*.dist-info/licenses/*.txt")}
-    assert licences <= names and bool(licences) == bool(shutil.which("dpkg"))
+    assert not find_unlisted(bom, licences) and bool(licences) == bool(shutil.which("dpkg"))
+    # Another licence in the wheel, and a bill that lacks a package, are found.
+    assert find_unlisted(bom, {*licences, "libother"}) == {"libother"}
+    for name in licences:
+        kept = [one for one in bom["components"] if one["name"] != name]
+        assert find_unlisted({**bom, "components": kept}, licences) == {name}
+
+
+def find_unlisted(bom, licences):
+    """Returns the packages of licences that a bill of materials does not list."""
+    return licences - {one["name"] for one in bom["components"]}
+
+
+def test_date_of_files(monkeypatch):
+    """An empty SOURCE_DATE_EPOCH counts as not given."""
+    program = load_program("make-wheel")
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    default = program.find_date(SOURCE)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "")
+    assert program.find_date(SOURCE) == default and int(default)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    assert program.find_date(SOURCE) == "1700000000"
 
 
 def test_same_bytes(environment, tmp_path):
@@ -292,10 +322,7 @@ def test_source_distribution(environment):
 
 def test_comparison_of_packages(tmp_path):
     """compare-packages.py finds another byte, date and link, and names the file."""
-    spec = importlib.util.spec_from_file_location(
-        "compare_packages", SOURCE / "python" / "compare-packages.py")
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
+    program = load_program("compare-packages")
 
     def write(name, content, day, link):
         folder = tmp_path / name
