@@ -120,10 +120,21 @@ if ptxas:
 if config.posenc_vulkan == "ON":
     config.available_features.add("spirv")
 
-# The solver of the proofs, and the checker of memory.
-for tool in ["z3", "valgrind"]:
-    if shutil.which(tool):
-        config.available_features.add(tool)
+# The solver of the proofs.
+if shutil.which("z3"):
+    config.available_features.add("z3")
+
+
+# The checker of memory, which needs the symbols of the dynamic loader: Debian's libc6-dbg.
+def runs(*command):
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+if runs("valgrind", "--quiet", "true"):
+    config.available_features.add("valgrind")
 
 # The SPIR-V validator.
 if shutil.which("spirv-val"):
@@ -233,6 +244,8 @@ if config.host_processor in ("x86_64", "AMD64"):
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
             flags = set(file.read().split())
+        if {"avx2", "bmi2", "f16c", "fma"} <= flags:
+            config.available_features.add("x86-64-v3")
         if "avx512vl" in flags:
             config.available_features.add("avx512")
         # Tests check that kernels for a CPU with more features fail cleanly.

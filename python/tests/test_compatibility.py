@@ -18,8 +18,15 @@ import posenc
 
 INPUTS = pathlib.Path(__file__).resolve().parents[2] / "test" / "Compatibility" / "Inputs"
 
-pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"),
-                                reason="the libraries are for x86-64")
+
+def is_supported():
+    """Whether this CPU is an x86-64-v3."""
+    cpu = pathlib.Path("/proc/cpuinfo")
+    return platform.machine() in ("x86_64", "AMD64") and cpu.exists() and \
+        {"avx2", "bmi2", "f16c", "fma"} <= set(cpu.read_text(errors="replace").split())
+
+
+pytestmark = pytest.mark.skipif(not is_supported(), reason="the libraries are for x86-64-v3")
 
 
 @pytest.fixture(scope="module")

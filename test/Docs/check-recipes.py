@@ -109,24 +109,23 @@ def make_declarations(options, root, folder, errors):
              "-o", where / f"PosencAttrs.{suffix}.inc"], folder, errors)
 
 
-def find_command(commands, root, file):
-    """Returns the command of a target's file in the folder of `file` or above it."""
+def find_command(commands, root, build, file):
+    """Returns the command of a target's file in the folder of `file` or above it. Files that
+    are compiled in batches are in that folder of the build folder, wherever it is."""
     folder = root / file
     while folder != root:
         folder = folder.parent
         for entry in commands:
             path = pathlib.Path(entry["file"])
-            parts = path.relative_to(root).parts if path.is_relative_to(root) else ()
-            under = folder.relative_to(root).parts
-            # Files that are compiled in batches are below the build folder.
-            if under and "cmake_pch" not in path.name and (
-                    parts[:len(under)] == under or parts[1:1 + len(under)] == under):
+            under = folder.relative_to(root)
+            if under.parts and "cmake_pch" not in path.name and any(
+                    path.is_relative_to(place / under) for place in (root, build)):
                 return entry
     raise ValueError(f"no command compiles a file near {file}")
 
 
 def parse_cpp(options, root, folder, file, is_whole, commands, errors):
-    entry = find_command(commands, root, file)
+    entry = find_command(commands, root, options.build.resolve(), file)
     command = shlex.split(entry["command"])
     command = command[:command.index("-o")]
     if is_whole:

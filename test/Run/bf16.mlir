@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 // Each operation is rounded to bf16, without calls of libgcc or libm.
-// REQUIRES: x86_64
+// REQUIRES: x86-64-v3
 // RUN: rm -rf %t && mkdir %t
 // RUN: posenc-compile %s -o %t/libx.so --target=x86-64-v3
 // RUN: posenc-run %t/libx.so --function=f --input=9xbf16=1.5 --input=9xbf16=-1 \

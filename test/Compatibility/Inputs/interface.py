@@ -14,7 +14,8 @@
 HEADERS are the include folders, separated by commas. The list has a line for each macro,
 constant, type, field and function of the C headers, with its value, layout or type on this
 machine, and whether a library exports the function. `compare` prints the lines of a release
-that are no longer there, and exits with 1 if there are any. New lines are compatible.
+that are no longer there, and new fields of its structures, and exits with 1 if there are any.
+Other new lines are compatible.
 """
 
 import json
@@ -103,6 +104,22 @@ class Interface:
         return sorted(self.lines)
 
 
+def find_fields(lines):
+    """Returns the lines about fields by their names, such as posenc_tensor.rank."""
+    return {line.split()[1]: line for line in lines if line.startswith("field ")}
+
+
+def compare(promised, lines):
+    """Returns the messages about what is not as it was. A new field may leave all others and
+    the size as they were, where a structure has padding."""
+    messages = [f"no longer there: {line}" for line in sorted(set(promised) - set(lines))]
+    fields = find_fields(promised)
+    structures = {name.split(".")[0] for name in fields}
+    return messages + [
+        f"new in a structure: {line}" for name, line in sorted(find_fields(lines).items())
+        if name not in fields and name.split(".")[0] in structures]
+
+
 def main():
     command, *rest = sys.argv[1:]
     release = rest.pop(0) if command == "compare" else None
@@ -112,11 +129,10 @@ def main():
         print(*lines, sep="\n")
         return 0
     promised = pathlib.Path(release).read_text(encoding="utf-8").splitlines()
-    lost = sorted(set(promised) - set(lines))
-    for line in lost:
-        print(f"no longer there: {line}")
-    print(f"{len(promised) - len(lost)} of {len(promised)} are as they were")
-    return 1 if lost or not promised else 0
+    messages = compare(promised, lines)
+    print(*messages, f"{len(set(promised) & set(lines))} of {len(promised)} are as they were",
+          sep="\n")
+    return 1 if messages or not promised else 0
 
 
 if __name__ == "__main__":
