@@ -23,7 +23,7 @@ using namespace mlir::posenc::raise;
 /// is visible.
 static constexpr double kLargestHidden = -1e9;
 /// The lowest finite number of f16 hides a key, too.
-static constexpr double kLeastF16 = -65504;
+static constexpr double kMinF16 = -65504;
 
 static bool contains(const Expr *expr, const Expr *part) {
   return expr->hasPart([&](const Expr *other) { return other == part; });
@@ -143,7 +143,7 @@ private:
       return false;
     if (std::isinf(*value) && *value < 0)
       return true;
-    double limit = number->type.isF16() ? kLeastF16 : kLargestHidden;
+    double limit = number->type.isF16() ? kMinF16 : kLargestHidden;
     if (!finiteHides || *value > limit)
       return false;
     return hasFinite = true;

@@ -54,7 +54,11 @@ double measure(float result, double exact) {
 
 class MathExhaustive : public testing::TestWithParam<MathFunction> {};
 
-TEST_P(MathExhaustive, EveryF32IsWithin4Ulp) {
+/// The largest error of all functions, in ulp, that docs/numerics.md publishes;
+/// it is that of tanh, 2.419.
+constexpr double kLargest = 2.42;
+
+TEST_P(MathExhaustive, EveryF32IsWithinTheBound) {
   const MathFunction &function = GetParam();
   const char *text = std::getenv("POSENC_EXHAUSTIVE_STEP");
   uint64_t step = text ? std::max(1ul, std::strtoul(text, nullptr, 10)) : 1;
@@ -112,7 +116,7 @@ TEST_P(MathExhaustive, EveryF32IsWithin4Ulp) {
   std::printf("%-6s f32: largest error %.3f ulp at %a\n", function.name, worst,
               double(worstAt));
   std::fflush(stdout);
-  EXPECT_LE(worst, 4) << function.name << " of " << worstAt;
+  EXPECT_LE(worst, kLargest) << function.name << " of " << worstAt;
 }
 
 std::vector<MathFunction> getUnary() {

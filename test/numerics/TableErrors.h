@@ -42,8 +42,6 @@ public:
   explicit TableErrors(const reference::FrequencySpec &spec);
 
   int64_t numPairs() const { return pairs.size(); }
-  /// Whether tables are multiplied by an attention factor.
-  bool hasFactor() const { return factor != 1; }
 
   /// Returns the error of the elements of `count` rows, of which the first is
   /// that of the position `first`. `cos` and `sin` have a column for each pair.

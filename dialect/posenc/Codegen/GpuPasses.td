@@ -231,9 +231,10 @@ def PosencCanonicalizeKernelsPass
     : Pass<"posenc-canonicalize-kernels", "::mlir::ModuleOp"> {
   let summary = "Canonicalize kernels whose loops carry many values";
   let description = [{
-    Input: kernels of any size. Output: the result of `canonicalize`, with one
-    exception, which takes time quadratic in the number of values that a loop or
-    branch carries. Left alone: carried values that are unused, or equal to others.
+    Input: kernels of any size. Output: the result of `canonicalize` without three
+    of its patterns, which take time quadratic in the number of values that a loop
+    or branch carries. Left alone: carried values that never change, are equal to
+    others, or are unused. On the way to SPIR-V, `canonicalize` runs again later.
 
     ```
     %r:2 = scf.for ... iter_args(%a = %x, %b = %x) {

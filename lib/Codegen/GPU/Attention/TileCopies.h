@@ -44,7 +44,7 @@ bool canCopyTiles(const AttentionNestParts &nest, int64_t keys);
 bool areFirstChannels(Value values, Value keys);
 
 /// Returns the sizes of the loops' tile. Few queries, whose loops have KV
-/// splits of the keys, may have values that are in the keys.
+/// splits, may have values that are in the keys.
 GpuAttentionSizes getNestSizes(const AttentionNestParts &nest);
 
 /// Returns the rows of a box of a tile of `keys` keys, or the fewest if the
