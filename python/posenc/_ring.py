@@ -226,7 +226,9 @@ def _operator(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
 
 @_operator.register_fake
 def _(query, key, value, positions, is_causal, scale, enable_gqa, group):
-    return (query.new_empty((*query.shape[:3], value.shape[3])), query.new_empty(
+    # A wrong number of dimensions is an error of all processes when the operator runs.
+    shape = (*query.shape[:3], *value.shape[3:4])
+    return (query.new_empty(shape), query.new_empty(
         query.shape[:3], dtype=torch.promote_types(query.dtype, torch.float32)))
 
 
@@ -262,6 +264,10 @@ def _differentiate(ctx, grad_output, grad_lse):
         ctx.group)
     return (*gradients, *[None] * 5)
 
+
+# The other processes wait for this one also where a graph does not use the results.
+for _one in (torch.ops.posenc.ring_attention, torch.ops.posenc.ring_attention_backward):
+    torch.fx.node.has_side_effect(_one.default)
 
 _operator.register_autograd(_differentiate, setup_context=_setup_context)
 

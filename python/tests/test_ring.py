@@ -117,6 +117,7 @@ def compare(rank, size):
         check(rank, size, "last", torch.float32, (2e-6, 1e-5), both)
         check_group_of_one(rank)
         check_compiled(rank, size)
+        check_unused(rank)
         check_no_tokens(rank)
         check_refusals(rank)
         share_context(rank, size)
@@ -145,6 +146,23 @@ def check_compiled(rank, size):
         assert [str(node.target) for node in graph.graph.nodes
                 if "posenc" in str(node.target)] == ["posenc.ring_attention.default"]
         torch._dynamo.reset()
+
+
+def check_unused(rank):
+    """A process whose graph does not use the output still sends and receives."""
+    for is_used in (rank == 0, False):
+        def attend(*inputs):
+            output = posenc.torch.ring_attention(*inputs, enable_gqa=True)
+            return output if is_used else inputs[0] * 2
+
+        for has_gradients in (False, True):
+            inputs = [one.requires_grad_(has_gradients) for one in make()]
+            output = torch.compile(attend, fullgraph=True, backend="aot_eager")(*inputs)
+            assert torch.isfinite(output).all()
+            torch._dynamo.reset()
+    targets = [getattr(torch.ops.posenc, name).default
+               for name in ("ring_attention", "ring_attention_backward")]
+    assert all(torch.fx.Graph().call_function(one).is_impure() for one in targets)
 
 
 def check_group_of_one(rank):
@@ -194,6 +212,15 @@ def check_refusals(rank):
         messages = [None, None]
         dist.all_gather_object(messages, str(error.value))
         assert messages[0] == messages[1]
+
+    def attend(*inputs):
+        return posenc.torch.ring_attention(*inputs, enable_gqa=True)
+
+    for wrong in ((q[0], k, v), (q, k, v[0]), (q[0, 0, 0, 0], k, v)):
+        with pytest.raises(posenc.Error, match="process 1 of 2: expected (query|value) as"):
+            torch.compile(attend, fullgraph=True, backend="aot_eager")(
+                *(wrong if rank else (q, k, v)))
+        torch._dynamo.reset()
 
 
 def share_context(rank, size):

@@ -25,9 +25,11 @@ import argparse
 import contextlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .._errors import Error
@@ -59,10 +61,30 @@ def _parse(arguments: Sequence[str]) -> tuple[Any, bool]:
         options.skip_tokenizer_init = options.enforce_eager = True
         # All layers are made in one process. The choice does not depend on how heads are
         # divided among processes, but kernels do.
-        options.pipeline_parallel_size = 1
+        options.pipeline_parallel_size = options.data_parallel_size = 1
+        options.data_parallel_size_local = options.data_parallel_rank = None
+        options.data_parallel_start_rank = None
+        options.data_parallel_external_lb = options.data_parallel_hybrid_lb = False
+        options.data_parallel_multi_port_external_lb = False
         if not options.warm:
             options.tensor_parallel_size = 1
         return EngineArgs.from_cli_args(options).create_engine_config(), options.warm
+
+
+def _fork(function: Callable[[int], None], rank: int) -> int:
+    """Calls a function in a forked process, which then ends. Returns its number."""
+    process = os.fork()
+    if process:
+        return process
+    code = 1
+    try:
+        function(rank)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
 
 
 @contextlib.contextmanager
@@ -74,31 +96,29 @@ def _join_group(config: Any) -> Iterator[None]:
         cleanup_dist_env_and_memory, ensure_model_parallel_initialized,
         init_distributed_environment)
 
-    size, others = config.parallel_config.tensor_parallel_size, []
+    size = config.parallel_config.tensor_parallel_size
+
+    def join(rank: int) -> None:
+        with set_current_vllm_config(config):
+            init_distributed_environment(size, rank, f"file://{folder}/group", rank, "gloo")
+            ensure_model_parallel_initialized(size, 1)
+
     with tempfile.TemporaryDirectory(prefix="posenc-") as folder:
         # The name of the memory that processes share.
         os.environ["VLLM_DIST_IDENT"] = os.path.basename(folder)
-        rank = 0
-        for other in range(1, size):
-            process = os.fork()
-            if not process:
-                rank = other
-                break
-            others.append(process)
+        others = [_fork(join, rank) for rank in range(1, size)]
         try:
-            with set_current_vllm_config(config):
-                init_distributed_environment(size, rank, f"file://{folder}/group", rank,
-                                             "gloo")
-                ensure_model_parallel_initialized(size, 1)
-        finally:
-            if rank:
-                os._exit(0)
-        try:
+            join(0)
             yield
+            for process in list(others):
+                others.remove(process)
+                if os.waitpid(process, 0)[1]:
+                    raise Error("a process of the group has failed")
         finally:
-            cleanup_dist_env_and_memory()
             for process in others:
+                os.kill(process, signal.SIGKILL)
                 os.waitpid(process, 0)
+            cleanup_dist_env_and_memory()
 
 
 def _make_layers(config: Any) -> dict[str, Any]:
@@ -140,6 +160,7 @@ def main(arguments: Sequence[str]) -> int:
         from . import _metrics
         from ._report import list_choices, summarize
 
+        _metrics.keep_private()
         config, is_warm = _parse(arguments)
         choices = list_choices(_make_layers(config))
         # The plug-in adds this variable; on CUDA it leaves rotations to vLLM.

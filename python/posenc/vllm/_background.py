@@ -9,10 +9,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
+
+import torch
 
 from .._fork import Lock
 
@@ -21,12 +24,29 @@ _pool: ThreadPoolExecutor | None = None
 _process = 0  # A process that was forked has no threads of the pool.
 
 
+def _find_cpus() -> set[int]:
+    """Returns the CPUs of all threads of the process: vLLM binds each thread of PyTorch to
+    a CPU of its own, the one that loads the model, too."""
+    torch.ones(1 << 17).add_(1)  # Starts the threads of PyTorch.
+    cpus = os.sched_getaffinity(0)
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(OSError):  # It has ended.
+            cpus |= os.sched_getaffinity(int(thread))
+    return cpus
+
+
+def _bind(cpus: set[int]) -> None:
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, cpus)
+
+
 def start(function: Callable[..., Any], *arguments: Any) -> Future:
     """Calls a function in a thread, of which there is one for each CPU of the process."""
     global _pool, _process
     with _lock:
         if _pool is None or _process != os.getpid():
-            _pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "posenc-compile")
+            cpus = _find_cpus()
+            _pool = ThreadPoolExecutor(len(cpus), "posenc-compile", _bind, (cpus,))
             _process = os.getpid()
         return _pool.submit(function, *arguments)
 

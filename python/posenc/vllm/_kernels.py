@@ -41,11 +41,16 @@ class Cache(NamedTuple):
     scales: str | None = None
 
 
-def _compile_function(text: str, name: str) -> Callable[..., Any]:
+def measure(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a function that compiles a kernel, and records its time."""
     start = time.perf_counter()
-    function = compile(text)[name]
+    result = function(*arguments)
     record_compilation(time.perf_counter() - start)
-    return function
+    return result
+
+
+def _compile_function(text: str, name: str) -> Callable[..., Any]:
+    return measure(compile, text)[name]
 
 
 @once

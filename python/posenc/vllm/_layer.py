@@ -88,7 +88,8 @@ class LayerKernels:
             rows = is_causal[:len(counts)].bool() == causal
             if not rows.any():
                 continue
-            chosen = rows.repeat_interleave(counts)
+            # There may be more tokens, which no sequence has.
+            chosen = rows.repeat_interleave(counts).nonzero().flatten()
             starts = torch.cat([counts.new_zeros(1), counts[rows].cumsum(0)])
             part = self._find_attention(query.dtype, causal)(
                 query[chosen], *given, metadata.seq_lens[rows], metadata.block_table[rows],

@@ -34,13 +34,22 @@ def _refuse(reason: str) -> None:
         raise Error(f"POSENC_VLLM=require: {reason}")
 
 
+def _find_backend() -> Any:
+    """Returns the member of vLLM's enumeration, which is added by the first call."""
+    if NAME not in AttentionBackendEnum.__members__:
+        member: Any = AttentionBackendEnum.register(NAME, _PATH)
+        # vLLM pickles its configuration for processes that have not loaded plug-ins yet.
+        member.__reduce_ex__ = lambda protocol: (_find_backend, ())
+    return AttentionBackendEnum[NAME]
+
+
 def register_backend(platform: Any) -> None:
     """Makes a platform choose Posenc's backend for layers that are not of MLA, unless
     `--attention-backend CPU_ATTN` asks for vLLM's."""
-    if NAME in AttentionBackendEnum.__members__:
-        return
-    ours, theirs = AttentionBackendEnum.register(NAME, _PATH), AttentionBackendEnum.CPU_ATTN
     choose = platform.get_attn_backend_cls
+    if getattr(choose, "is_posenc", False):
+        return
+    ours, theirs = _find_backend(), AttentionBackendEnum.CPU_ATTN
 
     def get_attn_backend_cls(selected_backend: Any, attn_selector_config: Any,
                              *arguments: Any, **keywords: Any) -> str:
@@ -58,6 +67,7 @@ def register_backend(platform: Any) -> None:
         logger.info_once("Using %s backend.", NAME)
         return ours.get_path()
 
+    get_attn_backend_cls.is_posenc = True  # type: ignore[attr-defined]
     type(platform).get_attn_backend_cls = staticmethod(get_attn_backend_cls)
 
 

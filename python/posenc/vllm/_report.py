@@ -58,7 +58,8 @@ def list_choices(layers: Mapping[str, Any]) -> list[Choice]:
 def report(layers: Mapping[str, Any], config: Any) -> list[Choice]:
     """Records the choices for layers in the metrics, and returns them."""
     parallel = config.parallel_config
-    set_process(parallel.data_parallel_rank, parallel.rank)
+    # vLLM sets `data_parallel_rank` to 0 in engines that do not depend on each other.
+    set_process(parallel.data_parallel_index, parallel.rank)
     choices = list_choices(layers)
     record_layers([(layers[choice.layer], choice.reason) for choice in choices])
     return choices

@@ -21,7 +21,7 @@ from .._dtypes import name_of
 from .._errors import Error
 from ..functional import rope
 from ._background import start
-from ._kernels import compile_rotation
+from ._kernels import compile_rotation, measure
 from ._options import get_rotation
 from ._report import fall_back
 
@@ -78,6 +78,7 @@ class _Rotation(RotaryEmbedding):
     vLLM's."""
 
     obstacle: str | None = None
+    _refusal: Error | None = None  # if POSENC_VLLM=require
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -89,14 +90,25 @@ class _Rotation(RotaryEmbedding):
     def finish(self) -> None:
         """Waits for the compilation."""
         task, self._task = self._task, None
-        if task is None:
-            return
+        if task is not None:
+            try:
+                task.result()
+            except Error as error:
+                self._fall_back(error)
+        if self._refusal is not None:
+            raise self._refusal
+
+    def _fall_back(self, error: Error) -> None:
         try:
-            task.result()
-        except Error as error:
             self.obstacle = fall_back("a rotation", f"there are no kernels: {error}")
+        except Error as refusal:
+            # vLLM ignores errors where it asks for the key of its cached graphs.
+            self._refusal = refusal
 
     def _is_left(self, positions, key) -> bool:
+        # A graph that is cached has been asked before.
+        if not torch.compiler.is_compiling():
+            self.finish()
         return self.obstacle is not None or key is None or positions.dim() != 1
 
     def forward_native(self, positions, query, key=None):
@@ -133,7 +145,7 @@ class ExactRotation(_Rotation):
         x, y = (torch.zeros(1, heads * self.head_size, dtype=self.dtype, device="cpu")
                 for heads in sizes)
         positions = torch.zeros(1, dtype=torch.int64, device="cpu")
-        return start(self._rotate, positions, x, y)
+        return start(measure, self._rotate, positions, x, y)
 
     def _rotate(self, positions, query, key):
         rotate_exactly(positions, query, key, self.head_size, self.rotary_dim,
