@@ -209,8 +209,15 @@ class _RingAttention(torch.autograd.Function):
 
 
 @torch.compiler.assume_constant_result
-def _find_name(group) -> str:
-    return (group if group is not None else dist.group.WORLD).group_name
+def _find_name(group: Any) -> str:
+    world: Any = dist.group.WORLD
+    return (world if group is None else group).group_name
+
+
+def _find_group(name: str) -> Any:
+    # Names have a type of their own, which older PyTorch does not have.
+    resolve: Any = _resolve_process_group
+    return resolve(name)
 
 
 @torch.library.custom_op("posenc::ring_attention", mutates_args=())
@@ -219,7 +226,7 @@ def _operator(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
               enable_gqa: bool, group: str) -> tuple[torch.Tensor, torch.Tensor]:
     options = RingOptions(None, None, is_causal, scale, enable_gqa)
     ring, positions = _meet(query, key, value, positions, options,
-                            _resolve_process_group(group))
+                            _find_group(group))
     output, lse = _run(query, key, value, positions, options, ring)
     return output.contiguous(), lse.contiguous()
 
@@ -241,7 +248,7 @@ def _backward_operator(
         group: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     options = RingOptions(None, None, is_causal, scale, enable_gqa)
     ring, positions = _meet(query, key, value, positions, options,
-                            _resolve_process_group(group))
+                            _find_group(group))
     query_part, key_part, value_part = _run_backward(
         (query, key, value, positions, output, lse), grad_output, grad_lse, options, ring)
     return query_part.contiguous(), key_part.contiguous(), value_part.contiguous()
