@@ -139,7 +139,7 @@ def describe_cpu():
 
 
 def measure(dtype, tokens, layers, rounds, ways, folder):
-    """Returns the median, the min milliseconds and the difference of each way, or its
+    """Returns the median, the smallest milliseconds and the difference of each way, or its
     error."""
     layer = make_layer(layers, dtype)
     x = torch.randn(1, tokens, 1024).to(dtype)

@@ -32,7 +32,8 @@ static_assert(sizeof(void *) == sizeof(int64_t),
 #define POSENC_NO_FUNCTION_CHECK
 #endif
 
-/// The max floating-point arguments of a function that can be called.
+/// The maximum number of floating-point arguments of a function that can be
+/// called.
 constexpr size_t maxReals = 8;
 
 /// The arguments of a call: the pointers and integers in order, and the

@@ -25,7 +25,8 @@ struct NpyHeader {
   uint64_t payload = 0;       ///< bytes of data that must follow the header
 };
 
-/// The max bytes before the text: magic number, version, length of the text.
+/// The maximum number of bytes before the text: magic number, version, length
+/// of the text.
 constexpr size_t npyPreambleSize = 12;
 
 /// The longest text, in bytes. Headers of plain arrays have about 100.

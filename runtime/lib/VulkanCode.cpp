@@ -11,7 +11,7 @@
 
 using namespace posenc::runtime;
 
-/// The longest name and the max arguments of a kernel.
+/// The longest name and the maximum number of arguments of a kernel.
 static constexpr uint32_t maxKernelName = 4096, maxArguments = 4096;
 
 namespace {

@@ -16,8 +16,8 @@
 
 namespace posenc::test {
 
-/// What errors are relative to: an element of a table, or the pair (1, 0) that
-/// is rotated, of which cos and sin are the results.
+/// The number to which an error is relative: the element of a table, or the
+/// length of the pair (1, 0), whose rotation results in cos and sin.
 enum class ErrorUnit { Element, Pair };
 
 /// The largest error of a table, in units in the last place of f32.

@@ -49,7 +49,7 @@ struct RunOptions {
   /// The largest shared memory of a block in bytes, static and dynamic.
   uint32_t sharedLimit = 48 * 1024;
   bool checkRaces = true;
-  /// The max by which results of ex2.approx differ from the nearest number, in
+  /// How much results of ex2.approx differ at most from the nearest number, in
   /// units in the last place: by a number that depends on the operand.
   uint32_t ex2Ulps = 0;
 };
@@ -75,7 +75,8 @@ struct Statistics {
   uint64_t sharedAccesses = 0, sharedPasses = 0;
   uint64_t localAccesses = 0;
   uint64_t barriers = 0, divergentBranches = 0;
-  /// The max round trips to global memory of a thread; see LoadTrips.h.
+  /// The maximum number of round trips to global memory of a thread; see
+  /// LoadTrips.h.
   uint32_t roundTrips = 0;
   uint32_t staticShared = 0; // bytes per block
 

@@ -219,7 +219,7 @@ private:
   std::vector<SizeRelation> relations;
   std::vector<IndexBound> bounds;
   llvm::SetVector<tensor::ExtractOp> unprovenReads;
-  /// An element, the min number that it may be, and the one behind the
+  /// An element, the smallest number that it may be, and the one behind the
   /// greatest.
   SmallVector<std::tuple<Value, SizeExpr, SizeExpr>> checkedElements;
   /// Whether `runPartially` runs.

@@ -89,8 +89,8 @@ std::optional<GpuAttentionTiles>
 chooseAttentionTiles(const GpuAttentionSizes &sizes,
                      bool hasSmallSharedMemory = false);
 
-/// The max queries of a sequence for which kernels divide the keys into KV
-/// splits.
+/// The maximum number of queries of a sequence for which kernels divide the
+/// keys into KV splits.
 inline constexpr int64_t kMaxDecodedQueries = 16;
 
 /// Keys of a KV split, which one warp adds, those of a split of heads that are
@@ -104,11 +104,11 @@ inline constexpr int64_t kKeysPerSplit = 256, kKeysPerWideSplit = 2048,
 /// Returns the keys of a KV split of few queries.
 int64_t getKeysPerSplit(const GpuAttentionSizes &sizes);
 
-/// Returns the max queries of a sequence for which kernels divide the keys into
-/// KV splits if the sequences of a call differ in their numbers of queries,
-/// where `group` heads share keys: those that fill a tile of rows. More would
-/// not read a key less often, and each needs memory for the results of all
-/// splits.
+/// Returns the maximum number of queries of a sequence for which kernels divide
+/// the keys into KV splits if the sequences of a call differ in their numbers
+/// of queries, where `group` heads share keys: those that fill a tile of rows.
+/// More would not read a key less often, and each needs memory for the results
+/// of all splits.
 inline int64_t getMaxRaggedDecodedQueries(int64_t group) {
   return std::max<int64_t>(
       GpuAttentionTiles::kRowTile / std::max<int64_t>(group, 1), 1);
@@ -133,8 +133,9 @@ struct WarpgroupTiles {
   /// Consumers that have the same 64 rows. Each of these computes all scores,
   /// and has a part of the value's channels.
   int64_t valueParts = 1;
-  /// The max keys of a sequence for which blocks are persistent and compute
-  /// several tiles of queries each; 0 for never. Results do not depend on it.
+  /// The maximum number of keys of a sequence for which blocks are persistent
+  /// and compute several tiles of queries each; 0 for never. Results do not
+  /// depend on it.
   int64_t maxPersistentKeys = 0;
   /// Whether values are the first channels of the keys in shared memory, too.
   /// Consumers that have the same rows then compute the scores of a part of the

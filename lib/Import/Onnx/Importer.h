@@ -64,8 +64,8 @@ struct Tensor {
   /// The elements of an integer or bool tensor of rank 0 or 1, if they follow
   /// from sizes.
   std::optional<SmallVector<Size>> elements;
-  /// The min and the max that integer elements may be, if known:
-  /// of all, or of each column of the last dimension.
+  /// The smallest and the largest number that integer elements may be, if
+  /// known: of all, or of each column of the last dimension.
   std::optional<std::pair<Size, Size>> range;
   SmallVector<std::pair<Size, Size>> columnRanges;
   /// The codes of a constant that is dequantized, for each matrix of the last

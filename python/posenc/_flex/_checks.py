@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ._score_graph import Node, collect, is_nonnegative
 from ._mlir import RegionWriter
+from ._score_graph import Node, collect, is_nonnegative
 
 _WIDE = ("i32", "i64")
 # The order of loops. The first one is parallel, and the last one often reads neighbours.

@@ -18,8 +18,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ._score_graph import Graph, Node
 from ._numbers import Number, Operand
+from ._score_graph import Graph, Node
 
 # ===----------------------------------------------------------------------===#
 # Activations

@@ -22,10 +22,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ._derivative import Derivatives
-from ._score_graph import FLOATS, Graph, Node
 from ._mlir import RegionWriter
-from ._module import (
-    Signature, find_names, write_argument, write_arguments, write_array_sizes)
+from ._module import Signature, find_names, write_argument, write_arguments, write_array_sizes
+from ._score_graph import FLOATS, Graph, Node
 from ._tiles import Expressions, TileWriter
 
 GRADIENT = "gradient"

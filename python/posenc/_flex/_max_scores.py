@@ -10,9 +10,8 @@ loops over tiles of keys. Without a visible key it is minus infinity."""
 
 from __future__ import annotations
 
+from ._module import Signature, find_names, write_argument, write_arguments, write_array_sizes
 from ._score_graph import Node
-from ._module import (
-    Signature, find_names, write_argument, write_arguments, write_array_sizes)
 from ._tiles import KEYS, Expressions, TileWriter
 
 MAX_SCORES = "max_scores"

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from ._checks import write_checks
 from ._fusion import Fused
-from ._score_graph import Node, collect
 from ._mlir import RegionWriter
+from ._score_graph import Node, collect
 
 _NAME = re.compile(r"%\w+")
 

@@ -16,9 +16,8 @@ import numpy as np
 
 from .._errors import Error
 from . import _functions, _rules
+from ._numpy_scalars import FUNCTIONS, Captured, Scalar, infer_type, own_type, read, to_node
 from ._score_graph import FLOATS, name_type
-from ._numpy_scalars import (
-    FUNCTIONS, Captured, Scalar, infer_type, own_type, read, to_node)
 from ._trace import Trace
 
 

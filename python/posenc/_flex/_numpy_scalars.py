@@ -19,8 +19,8 @@ import numpy as np
 
 from .._errors import Error
 from . import _functions, _rules
-from ._score_graph import Graph, Node, name_in_frameworks, name_type
 from ._numbers import Number
+from ._score_graph import Graph, Node, name_in_frameworks, name_type
 from ._trace import Trace, refuse_branch
 
 # Names of NumPy for operations of `_rules` and `_functions`.

@@ -30,10 +30,10 @@ from .._sharding import declare
 from ._block_mask import FULL, PARTIAL, Blocks
 from ._captures import Captures
 from ._gradient import write_gradients
-from ._score_graph import ARGUMENTS, Graph, Node, collect
 from ._lru import recent
 from ._max_scores import write_max_scores
 from ._module import Signature, find_ranges, write_attention
+from ._score_graph import ARGUMENTS, Graph, Node, collect
 from ._sharding import make_declaration
 from ._trace import Trace, locate
 

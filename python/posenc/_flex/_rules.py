@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 
 from .._errors import Error
 from . import _functions
-from ._score_graph import FLOATS, Graph, Node
 from ._numbers import Number
+from ._score_graph import FLOATS, Graph, Node
 
 # The operations of one number and of two that frameworks agree about, but for names.
 UNARY = ("neg", "abs", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh",

@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 
 from .._kernels import Kernels
 from .._sharding import BATCH, HEADS, KEY_HEADS, Declaration, Dims, divide_heads
-from ._score_graph import Node, collect
 from ._module import Signature
+from ._score_graph import Node, collect
 
 _QUERIES = ("query", "output", "lse", "grad_query", "grad_output", "grad_lse")
 _KEYS = ("key", "value", "grad_key", "grad_value")

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ._score_graph import Node
 from ._mlir import RegionWriter
 from ._module import Signature, Types, find_names
+from ._score_graph import Node
 
 # Queries and keys of a tile. Their scores and their rows stay in the cache of level 2.
 QUERIES, KEYS = 128, 64

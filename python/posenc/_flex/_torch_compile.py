@@ -28,8 +28,8 @@ from torch.nn.attention.flex_attention import _create_empty_block_mask, _identit
 from .._errors import Error
 from ._block_mask import WHOLE, BlockMask, Blocks, make_table
 from ._calls import find_max_scores, find_signature, run, widen
-from ._score_graph import Graph
 from ._plan import Call, make_traced_plan
+from ._score_graph import Graph
 from ._torch_scalars import Scalar, load
 from ._trace import Trace
 from ._trace_torch import trace_torch

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from . import _functions, _rules
-from ._score_graph import COMPARISONS, FLOATS, Node
 from ._numbers import Number
+from ._score_graph import COMPARISONS, FLOATS, Node
 from ._torch_scalars import ELEMENTWISE, Operands
 
 # Operators that return their first operand, or a number that it only has the type of.

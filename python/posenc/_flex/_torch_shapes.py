@@ -18,8 +18,8 @@ import torch
 
 from .._errors import Error
 from . import _functions, _rules
-from ._score_graph import FLOATS, Graph, Node
 from ._numbers import Number
+from ._score_graph import FLOATS, Graph, Node
 from ._torch_scalars import SHAPED, Operands, Scalar, load, make_nodes
 
 # ===----------------------------------------------------------------------===#

@@ -23,8 +23,8 @@ import numpy as np
 from .._errors import Error
 from . import _rules
 from ._captures import replace_arrays
-from ._score_graph import CARRIED, COMPARISONS, Graph, Node, name_in_frameworks, name_type
 from ._numbers import Number
+from ._score_graph import CARRIED, COMPARISONS, Graph, Node, name_in_frameworks, name_type
 from ._trace import Trace, refuse_branch
 
 # Names of JAX for operations of `_rules`.

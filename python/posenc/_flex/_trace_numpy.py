@@ -17,8 +17,8 @@ import numpy as np
 from .._errors import Error
 from . import _numpy_functions  # noqa: F401 (it adds rules of functions)
 from ._captures import replace_arrays
-from ._score_graph import Node
 from ._numpy_scalars import Captured, Scalar, to_scalar
+from ._score_graph import Node
 from ._trace import Trace
 
 

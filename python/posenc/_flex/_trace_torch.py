@@ -29,7 +29,6 @@ from ._torch_rows import Row, read_rows
 from ._torch_scalars import Scalar, load, make_nodes
 from ._trace import Trace
 
-
 # Functions of a tensor whose results follow from what the key of a function has of it,
 # and those whose results follow from its shape.
 _TENSOR: Any = torch.Tensor

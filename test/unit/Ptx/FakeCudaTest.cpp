@@ -539,7 +539,7 @@ TEST_F(PtxFakeCudaDeathTest, ReadsOfUninitializedMemory) {
   EXPECT_EXIT(fail(), testing::ExitedWithCode(7), "has not been written");
 }
 
-// The max shared memory of a block in each architecture.
+// The largest shared memory of a block in each architecture.
 TEST_F(PtxFakeCudaDeathTest, SharedMemoryLimits) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   for (auto [capability, kilobytes] :

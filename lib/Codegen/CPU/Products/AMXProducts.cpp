@@ -171,8 +171,9 @@ void mlir::posenc::emitForCount(ImplicitLocOpBuilder &builder, Value count,
 // The unit
 //===----------------------------------------------------------------------===//
 
-/// The max words of a row of which the products are written out at once, where
-/// their number is known and where it is not, which takes code for each number.
+/// The maximum number of words of a row of which the products are written out
+/// at once, where their number is known and where it is not, which takes code
+/// for each number.
 static constexpr int64_t kMaxKnownWords = 512, kMaxTileWords = 128;
 
 /// Returns the depth if it is known: a constant, or the size of a slice.

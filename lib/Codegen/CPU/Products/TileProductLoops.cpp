@@ -23,7 +23,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The max sums of a register tile.
+/// The maximum number of sums of a register tile.
 static constexpr int64_t kMaxSums = 2048;
 
 int64_t mlir::posenc::getLanes(TileProductOp op) {

@@ -37,7 +37,8 @@ template <typename Op> GpuAttentionSizes getAttentionSizes(Op op) {
           op.getMask() || !op.getScore().empty()};
 }
 
-/// Emits the max keys that a sequence of an attention on memrefs can have.
+/// Emits the maximum number of keys that a sequence of an attention on memrefs
+/// can have.
 Value getMaxKeys(OpBuilder &builder, AttentionOp op);
 
 /// Returns why NVIDIA GPUs have no kernel for the operation; nullopt if they

@@ -19,9 +19,9 @@
 // the kernel that merges splits adds them. So the memory of outputs has a state
 // for each group, and a limited number of rows of splits, whatever the length
 // of the keys. The memory of log-sum-exps has a pair of numbers for each split
-// and row: for the number of a group's first split, the max and the sum of the
-// group; for others, the log-sum-exp, which is minus infinity if the group's
-// state has the split, and the number of the row of its outputs.
+// and row: for the number of a group's first split, the maximum and the sum of
+// the group; for others, the log-sum-exp, which is minus infinity if the
+// group's state has the split, and the number of the row of its outputs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,13 +35,13 @@ namespace mlir::posenc {
 
 class ThreadSoftmax;
 
-/// Splits of a group, and the max warps that compute splits: more than GPUs
-/// hold of these kernels at once.
+/// Splits of a group, and the maximum number of warps that compute splits: more
+/// than GPUs hold of these kernels at once.
 inline constexpr int64_t kSplitsPerGroup = kKeysPerGroup / kKeysPerSplit,
                          kMaxSplitWarps = 1536;
 
-/// Returns the max rows of splits, if tiles have `rows` rows, that are not
-/// part of a group's state.
+/// Returns the maximum number of rows of splits, if tiles have `rows` rows,
+/// that are not part of a group's state.
 inline int64_t getMaxSplitRows(int64_t rows) {
   return kMaxSplitWarps * (kSplitsPerGroup - 1) * rows;
 }

@@ -326,8 +326,8 @@ void AttentionNesting::emitFewQueries(AttentionNestOptions options,
 }
 
 /// Allocates the results of KV splits, or of groups of splits and a limited
-/// number of their rows; see MergeSplits.h. `rowsPerTile` is the max rows of a
-/// tile of queries.
+/// number of their rows; see MergeSplits.h. `rowsPerTile` is the maximum number
+/// of rows of a tile of queries.
 AttentionResults AttentionNesting::allocateSplits(Value numSplits,
                                                   int64_t maxRaggedQueries,
                                                   bool hasGroups,
@@ -473,7 +473,7 @@ static bool supportsBulkCopies(AttentionOp op, int64_t keys) {
 }
 
 namespace {
-/// The tiles for sequences of few queries, and the max that these have.
+/// The tiles for sequences of few queries, and the maximum that these have.
 struct FewQueries {
   GpuAttentionTiles tiles;
   /// The tiles for sm_90a, if bulk copies can fill them.
@@ -482,10 +482,10 @@ struct FewQueries {
 };
 } // namespace
 
-/// Returns the max queries of a sequence for which the keys of an operation
-/// have splits. `posenc-heads-to-tokens` turns the heads of a token into
-/// queries. Heads that the kernels of few queries do not take are wide, and
-/// their tiles do not depend on the number of queries.
+/// Returns the maximum number of queries of a sequence for which the keys of an
+/// operation have splits. `posenc-heads-to-tokens` turns the heads of a token
+/// into queries. Heads that the kernels of few queries do not take are wide,
+/// and their tiles do not depend on the number of queries.
 static int64_t getMaxQueries(AttentionOp op) {
   constexpr int64_t kMaxHeads = 128;
   GpuAttentionSizes sizes = getAttentionSizes(op);

@@ -25,10 +25,11 @@ namespace mlir::posenc {
 /// Channels of 16 bits of a copied column.
 inline constexpr int64_t kColumnChannels = 64;
 
-/// Returns the max rows of a box that is in one page wherever it begins: tiles
-/// of `keys` keys and pages of `pageSize` tokens consist of such boxes. nullopt
-/// if they would be smaller than the unit of the swizzle. If the size of pages
-/// is dynamic, returns that unit, of which boxes have one or several.
+/// Returns the maximum number of rows of a box that is in one page wherever it
+/// begins: tiles of `keys` keys and pages of `pageSize` tokens consist of such
+/// boxes. nullopt if they would be smaller than the unit of the swizzle. If the
+/// size of pages is dynamic, returns that unit, of which boxes have one or
+/// several.
 std::optional<int64_t> getPageBoxRows(int64_t keys, int64_t pageSize);
 
 /// Emits an i1 on the host: whether pages of a dynamic size consist of boxes,

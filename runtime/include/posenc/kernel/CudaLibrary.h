@@ -14,7 +14,7 @@
 #define POSENC_CUDA_DRIVER "libcuda.so.1"
 
 /* CUdevice_attribute: the number of multiprocessors, the compute capability,
- * and the max shared memory that a block can have, in bytes. */
+ * and the largest shared memory that a block can have, in bytes. */
 enum {
   kCudaMultiprocessorsAttribute = 16,
   kCudaMajorAttribute = 75,

@@ -22,9 +22,9 @@
 /// libraries. The metadata of a library contains the version it was built for.
 #define POSENC_ABI 1
 
-/// The max arguments of a function that the runtime can call: pointers,
-/// scalars, dynamic sizes and the workspace together. A decoder has four caches
-/// a layer: those before and after the call, of keys and values.
+/// The maximum number of arguments of a function that the runtime can call:
+/// pointers, scalars, dynamic sizes and the workspace together. A decoder has
+/// four caches a layer: those before and after the call, of keys and values.
 #define POSENC_MAX_ARGUMENTS 512
 
 /// The largest rank of a tensor.
