@@ -20,7 +20,7 @@ import sys
 
 SYSTEM = r"lib(stdc\+\+|m|gcc_s|c|dl|pthread)\.so\.\d+|ld-linux-.*"
 ALLOWED = re.compile(
-    SYSTEM + r"|lib(Posenc|posenc_runtime)\.so\.\d+|lib(MLIR|LLVM)\.so\.22\.1"
+    SYSTEM + r"|lib(Posenc|posenc_runtime)\.so\.\d+(\.\d+)?|lib(MLIR|LLVM)\.so\.22\.1"
     r"|lib(mpfr|gmp|jemalloc)\.so\.\d+")
 RUNTIME = re.compile(SYSTEM)
 
