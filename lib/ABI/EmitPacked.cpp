@@ -263,29 +263,32 @@ static_assert(int(TasksBy::Outputs) == kTasksByOutputs &&
 
 Type CInterfaceEmitter::getKernelType() {
   return LLVM::LLVMStructType::getLiteral(builder.getContext(),
-                                          {pointer, i64, i64, i64, i64});
+                                          {pointer, i64, i64, pointer, i64});
 }
 
 void CInterfaceEmitter::emitKernel(LLVM::LLVMFuncOp kernel,
                                    const KernelConfig &config, unsigned variant,
                                    LLVM::LLVMFuncOp packed) {
-  int64_t tasks = config.hasTasks ? int64_t(config.tasksBy) : kOneTask,
-          numPhases = config.phases.size(), parallelPhases = 0;
+  int64_t tasks = config.hasTasks ? int64_t(config.tasksBy) : kOneTask;
+  SmallVector<int64_t> parallelPhases(
+      llvm::divideCeil(config.phases.size(), 64));
   for (auto [number, isParallel] : llvm::enumerate(config.phases))
-    parallelPhases |= int64_t{isParallel} << number;
+    parallelPhases[number / 64] |= uint64_t{isParallel} << number % 64;
+  std::string symbol = getSymbol(kernel, variant);
+  createTable(symbol + ".phases", parallelPhases);
   Location loc = kernel.getLoc();
   builder.setInsertionPointToEnd(module.getBody());
   // Entry points in another module refer to it by name; it becomes internal
   // after linking.
-  auto global = LLVM::GlobalOp::create(
-      builder, loc, getKernelType(), /*isConstant=*/true,
-      LLVM::Linkage::External, getSymbol(kernel, variant), Attribute());
+  auto global =
+      LLVM::GlobalOp::create(builder, loc, getKernelType(), /*isConstant=*/true,
+                             LLVM::Linkage::External, symbol, Attribute());
   builder.createBlock(&global.getInitializer());
   Value value = LLVM::UndefOp::create(builder, loc, global.getType());
-  SmallVector<Value> fields{address(loc, packed.getName())};
-  for (int64_t number :
-       {tasks, numPhases, parallelPhases, int64_t{config.isMeasured}})
-    fields.push_back(constant(loc, number));
+  SmallVector<Value> fields{
+      address(loc, packed.getName()), constant(loc, tasks),
+      constant(loc, config.phases.size()), address(loc, symbol + ".phases"),
+      constant(loc, config.isMeasured)};
   for (auto [number, field] : llvm::enumerate(fields))
     value = LLVM::InsertValueOp::create(builder, loc, value, field,
                                         ArrayRef<int64_t>{int64_t(number)});

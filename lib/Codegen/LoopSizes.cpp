@@ -31,6 +31,8 @@ int64_t mlir::posenc::getElementBytes(Value memref) {
 }
 
 std::optional<int64_t> mlir::posenc::getStaticBytes(MemRefType type) {
+  if (!type.getElementType().isIntOrIndexOrFloat())
+    return std::nullopt;
   std::optional<int64_t> bytes =
       type.getElementType().isIndex()
           ? 8

@@ -20,8 +20,8 @@ Value getDimSize(OpBuilder &builder, Location loc, Value memref, int64_t dim);
 /// Returns the bytes of an element of a memref.
 int64_t getElementBytes(Value memref);
 
-/// Returns the bytes of an element times the static sizes of a memref of
-/// numbers, or nullopt if they exceed an int64_t.
+/// Returns the bytes of an element times the static sizes of a memref, or
+/// nullopt if they exceed an int64_t or elements are no numbers.
 std::optional<int64_t> getStaticBytes(MemRefType type);
 
 /// Emits an i1: whether two memrefs start at different addresses.

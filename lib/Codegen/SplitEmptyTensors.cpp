@@ -37,7 +37,7 @@ class FilledTensors {
 public:
   /// Adds the results of the function's operations.
   void add(Operation *function);
-  /// Gives each kMaxUses uses of a tensor a tensor of their own.
+  /// Gives each use, or each kMaxUses uses in loops, a tensor of their own.
   void split() const;
 
 private:
@@ -117,8 +117,12 @@ void FilledTensors::add(Operation *function) {
   });
 }
 
-/// Gives each kMaxUses uses of the result an operation of their own.
+/// Gives each kMaxUses uses of the result an operation of their own. In the
+/// block of the function, each user has one: posenc-plan-workspace lets tensors
+/// share memory, and sees better when one of few uses is needed.
 static void splitUses(Operation *producer) {
+  unsigned maxUses =
+      isa<FunctionOpInterface>(producer->getParentOp()) ? 1 : kMaxUses;
   llvm::DenseMap<Operation *, SmallVector<OpOperand *, 1>> uses;
   SmallVector<Operation *> users;
   unsigned count = 0;
@@ -134,7 +138,7 @@ static void splitUses(Operation *producer) {
     ofUser.push_back(&use);
     ++count;
   }
-  if (count <= kMaxUses)
+  if (count <= maxUses)
     return;
   llvm::sort(users,
              [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
@@ -142,7 +146,7 @@ static void splitUses(Operation *producer) {
   Operation *last = producer;
   unsigned numUses = 0;
   for (Operation *user : users) {
-    if (numUses >= kMaxUses) {
+    if (numUses >= maxUses) {
       // A filled tensor occupies memory from its fill on.
       if (isa<tensor::EmptyOp>(producer))
         builder.setInsertionPointAfter(last);

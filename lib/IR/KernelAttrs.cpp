@@ -18,9 +18,8 @@ LogicalResult KernelAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  bool measured, int64_t sharedBytes,
                                  DenseI64ArrayAttr scratchBytes, bool workspace,
                                  bool launches, ArrayAttr assertions) {
-  if (phases && (phases.empty() || phases.size() > 63))
-    return emitError() << "expected 1 to 63 phases, got " << phases.size()
-                       << " (kernel_c1)";
+  if (phases && phases.empty())
+    return emitError() << "expected a phase or no 'phases' (kernel_c1)";
   if (phases && !tasks)
     return emitError() << "expected 'tasks' with 'phases' (kernel_c1)";
   if (sharedBytes < 0 || (sharedBytes > 0 && !phases))

@@ -79,10 +79,11 @@ struct Relation {
 struct Kernel {
   Packed packed;
   int64_t taskCount; /* a PosencTaskCount */
-  /* The number of phases, at most 63, which run one after the other; 0 for a
-   * kernel without phases. Bit p of parallelPhases tells whether phase p has
+  /* The number of phases, which run one after the other; 0 for a kernel without
+   * phases. Bit p % 64 of parallelPhases[p / 64] tells whether phase p has
    * several tasks. */
-  int64_t numPhases, parallelPhases;
+  int64_t numPhases;
+  const int64_t *parallelPhases;
   int64_t isMeasured; /* whether kMeasuredWord is used */
 };
 

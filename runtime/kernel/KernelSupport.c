@@ -169,7 +169,8 @@ static void runPhases(struct Work *work) {
   int64_t *phase = getLastWord(work->description, work->words, kPhaseWord);
   for (int64_t i = 0; i < kernel->numPhases; ++i) {
     *phase = i;
-    work->numTasks = kernel->parallelPhases >> i & 1 ? numTasks : 1;
+    uint64_t word = (uint64_t)kernel->parallelPhases[i / 64];
+    work->numTasks = word >> i % 64 & 1 ? numTasks : 1;
     runAll(work);
   }
 }

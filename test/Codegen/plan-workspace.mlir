@@ -52,6 +52,62 @@ func.func @dynamic(%x: memref<?x?xf32>, %o: memref<?x?xf32>) attributes {posenc.
 
 // -----
 
+// A buffer takes over the memory of one of the same bytes that is not needed any
+// more. %b is needed together with %a and with %c; the memory of %c, too, is
+// needed where its address is used.
+// CHECK-LABEL: func.func @reuse
+// CHECK-SAME: %[[W:[a-z0-9]+]]: memref<?xi8>
+// CHECK: memref.view %[[W]][%[[A:.*]]][%{{.*}}] : memref<?xi8> to memref<?x4xf32>
+// CHECK: memref.view %[[W]][%[[B:.*]]][%{{.*}}] : memref<?xi8> to memref<?x2x4xf16>
+// CHECK: memref.view %[[W]][%[[A]]][%{{.*}}] : memref<?xi8> to memref<?x8xf16>
+// CHECK: memref.view %[[W]][%[[B]]][%{{.*}}] : memref<?xi8> to memref<?x4xf32>
+// CHECK-NOT: memref.view %[[W]][%[[A]]]
+// CHECK-NOT: memref.view %[[W]][%[[B]]]
+// CHECK: memref.view %[[W]]
+// CHECK: return
+#abi = #posenc.abi<inputs = [#posenc.arg<"x", tensor<?xf32>, [0]>], outputs = [#posenc.arg<"o", tensor<?xf32>, [0]>], sizes = [-1], in_place = [-1]>
+func.func @reuse(%x: memref<?xf32>, %o: memref<?xf32>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 1.0 : f32
+  %h = arith.constant 1.0 : f16
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %a = memref.alloc(%n) : memref<?x4xf32>
+  %b = memref.alloc(%n) : memref<?x2x4xf16>
+  %c = memref.alloc(%n) : memref<?x8xf16>
+  %d = memref.alloc(%n) : memref<?x4xf32>
+  %e = memref.alloc(%n) : memref<?x4xf32>
+  scf.forall (%i) in (%n) {
+    memref.store %f, %a[%i, %c0] : memref<?x4xf32>
+  }
+  %row = memref.subview %a[0, 0] [%n, 1] [1, 1] : memref<?x4xf32> to memref<?x1xf32, strided<[4, 1]>>
+  scf.forall (%i) in (%n) {
+    %y = memref.load %row[%i, %c0] : memref<?x1xf32, strided<[4, 1]>>
+    memref.store %h, %b[%i, %c0, %c0] : memref<?x2x4xf16>
+  }
+  scf.forall (%i) in (%n) {
+    %y = memref.load %b[%i, %c0, %c0] : memref<?x2x4xf16>
+    memref.store %y, %c[%i, %c0] : memref<?x8xf16>
+  }
+  %address = memref.extract_aligned_pointer_as_index %c : memref<?x8xf16> -> index
+  scf.forall (%i) in (%n) {
+    memref.store %f, %d[%i, %c0] : memref<?x4xf32>
+  }
+  scf.forall (%i) in (%n) {
+    %y = memref.load %d[%i, %c0] : memref<?x4xf32>
+    memref.store %y, %e[%i, %c0] : memref<?x4xf32>
+  }
+  scf.forall (%i) in (%n) {
+    %y = memref.load %e[%i, %c0] : memref<?x4xf32>
+    %z = arith.index_cast %address : index to i32
+    %u = arith.uitofp %z : i32 to f32
+    %v = arith.addf %u, %y : f32
+    memref.store %v, %o[%i] : memref<?xf32>
+  }
+  return
+}
+
+// -----
+
 // Small buffers are on the stack, where phases share memory.
 // CHECK-LABEL: func.func @small
 // CHECK: memref.alloca() {alignment = 64 : i64, posenc.shared_buffer} : memref<64xf32>
@@ -68,6 +124,37 @@ func.func @small(%o: memref<64xf32>) attributes {posenc.abi = #abi} {
   }
   scf.forall (%i) in (64) {
     %y = memref.load %a[%i] : memref<64xf32>
+    memref.store %y, %o[%i] : memref<64xf32>
+  }
+  return
+}
+
+// -----
+
+// On the stack, too, a buffer takes over the memory of an earlier one.
+// CHECK-LABEL: func.func @small_reuse
+// CHECK-COUNT-2: memref.alloca()
+// CHECK-NOT: memref.alloca()
+// CHECK: return
+#abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"o", tensor<64xf32>, []>], sizes = [], in_place = [-1]>
+func.func @small_reuse(%o: memref<64xf32>) attributes {posenc.abi = #abi} {
+  %f = arith.constant 1.0 : f32
+  %a = memref.alloc() : memref<64xf32>
+  %b = memref.alloc() : memref<64xf32>
+  %c = memref.alloc() : memref<64xf32>
+  scf.forall (%i) in (64) {
+    memref.store %f, %a[%i] : memref<64xf32>
+  }
+  scf.forall (%i) in (64) {
+    %y = memref.load %a[%i] : memref<64xf32>
+    memref.store %y, %b[%i] : memref<64xf32>
+  }
+  scf.forall (%i) in (64) {
+    %y = memref.load %b[%i] : memref<64xf32>
+    memref.store %y, %c[%i] : memref<64xf32>
+  }
+  scf.forall (%i) in (64) {
+    %y = memref.load %c[%i] : memref<64xf32>
     memref.store %y, %o[%i] : memref<64xf32>
   }
   return

@@ -13,10 +13,11 @@
 // CHECK-LABEL: func.func @many
 // CHECK: %[[FIRST:.*]] = tensor.empty(%[[N:.*]])
 // CHECK-NEXT: %[[SECOND:.*]] = tensor.empty(%[[N]])
+// CHECK-NEXT: %[[THIRD:.*]] = tensor.empty(%[[N]])
 // CHECK-NEXT: call @use(%[[FIRST]], %[[FIRST]]
 // CHECK: linalg.fill {{.*}} outs(%[[SECOND]]
 // CHECK: scf.for
-// CHECK-NEXT: linalg.fill {{.*}} outs(%[[SECOND]]
+// CHECK-NEXT: linalg.fill {{.*}} outs(%[[THIRD]]
 // CHECK: return
 func.func @many(%n: index, %f: f32) -> tensor<?xf32> {
   %c0 = arith.constant 0 : index
@@ -48,9 +49,10 @@ func.func @few(%n: index, %f: f32) {
 // CHECK-LABEL: func.func @zeros
 // CHECK-SAME: (%[[N:.*]]: index, %[[X:.*]]: tensor<?xf32>)
 // CHECK: %[[EMPTY:.*]] = tensor.empty(%[[N]])
+// CHECK: %[[OTHER:.*]] = tensor.empty(%[[N]])
 // CHECK: %[[FIRST:.*]] = linalg.fill {{.*}} outs(%[[EMPTY]]
 // CHECK-NEXT: call @use(%[[FIRST]], %[[FIRST]]
-// CHECK-NEXT: %[[SECOND:.*]] = linalg.fill {{.*}} outs(%[[EMPTY]]
+// CHECK-NEXT: %[[SECOND:.*]] = linalg.fill {{.*}} outs(%[[OTHER]]
 // CHECK-NEXT: scf.for {{.*}} iter_args(%{{.*}} = %[[SECOND]])
 // CHECK-NEXT: linalg.add {{.*}} outs(%[[SECOND]]
 func.func @zeros(%n: index, %x: tensor<?xf32>) -> tensor<?xf32> {
@@ -109,5 +111,31 @@ func.func @computed(%x: tensor<?xf32>, %e: tensor<?xf32>) {
   return
 }
 
+// In a loop, 8 users share a tensor.
+// CHECK-LABEL: func.func @nested
+// CHECK: scf.for
+// CHECK-NEXT: tensor.empty
+// CHECK-NEXT: tensor.empty
+// CHECK-NOT: tensor.empty
+// CHECK: return
+func.func @nested(%n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %e = tensor.empty(%n) : tensor<?xf32>
+    func.call @use_one(%e) : (tensor<?xf32>) -> ()
+    func.call @use_one(%e) : (tensor<?xf32>) -> ()
+    func.call @use_one(%e) : (tensor<?xf32>) -> ()
+    func.call @use_one(%e) : (tensor<?xf32>) -> ()
+    func.call @use_one(%e) : (tensor<?xf32>) -> ()
+    func.call @use_one(%e) : (tensor<?xf32>) -> ()
+    func.call @use_one(%e) : (tensor<?xf32>) -> ()
+    func.call @use_one(%e) : (tensor<?xf32>) -> ()
+    func.call @use_one(%e) : (tensor<?xf32>) -> ()
+  }
+  return
+}
+
+func.func private @use_one(tensor<?xf32>)
 func.func private @use(
   tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>)

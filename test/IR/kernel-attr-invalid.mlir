@@ -23,7 +23,7 @@ func.func private @f() attributes {posenc.tasks}
 
 // -----
 
-// expected-error @below {{expected 1 to 63 phases, got 0 (kernel_c1)}}
+// expected-error @below {{expected a phase or no 'phases' (kernel_c1)}}
 func.func private @f() attributes {posenc.kernel = #posenc.kernel<tasks = true, phases = []>}
 
 // -----

@@ -272,7 +272,8 @@ def PosencPlanWorkspacePass
   let summary = "Place a kernel's intermediate buffers in a workspace";
   let description = [{
     Input: kernels that allocate intermediate buffers in their own block.
-    Output: the buffers are views of one new argument, the workspace. The
+    Output: the buffers are views of one new argument, the workspace. Buffers of
+    the same bytes that are not needed at the same time share memory. The
     kernel stores its size in bytes to another new argument, or -1 if computing
     the size overflows. If all buffers together have a static size of at most 32
     KiB, they are on the stack instead. Left alone: kernels in which the size of
@@ -394,21 +395,23 @@ def PosencSplitEmptyTensorsPass
   let description = [{
     Input: functions on tensors, after CSE, which makes one `tensor.empty` of all
     with equal sizes, and one tensor of all equal zeros. Output: of an empty tensor
-    with more than 8 uses, one for each 8 uses, in the order of the operations; and
+    in the block of the function, one for each operation that uses it; in a loop, of
+    one with more than 8 uses, one for each 8 uses, in the order of the operations; and
     the same of a tensor that only repeats scalars (`linalg.fill`, constant vectors
     that are written, `scf.forall` of these), which is written again before the
-    operations that use it. The analysis of bufferization compares all uses of one
+    operations that use it. posenc-plan-workspace lets tensors share memory that are not
+    needed at the same time, and the analysis of bufferization compares all uses of one
     buffer with each other, so its time grows with the third power of their number.
-    Left alone: tensors with fewer uses, whose buffers are reused as before, and those
-    whose elements are computed.
+    Left alone: tensors in loops with fewer uses, whose buffers are reused as before, and
+    those whose elements are computed.
 
     ```
-    %0 = tensor.empty() : tensor<4x8xf32>   // 9 operations write to it
+    %0 = tensor.empty() : tensor<4x8xf32>   // two operations write to it
     ```
     becomes
     ```
-    %0 = tensor.empty() : tensor<4x8xf32>   // the first 8 write to it
-    %1 = tensor.empty() : tensor<4x8xf32>   // the last one writes to it
+    %0 = tensor.empty() : tensor<4x8xf32>   // the first one writes to it
+    %1 = tensor.empty() : tensor<4x8xf32>   // the second one writes to it
     ```
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];

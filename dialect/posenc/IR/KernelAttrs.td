@@ -53,7 +53,7 @@ def Posenc_KernelAttr : Posenc_Attr<"Kernel", "kernel"> {
     ```
 
     Constraints:
-    - (kernel_c1) `phases`, if present, has 1 to 63 elements; `tasks` is true then.
+    - (kernel_c1) `phases`, if present, has an element; `tasks` is true then.
     - (kernel_c2) `shared_bytes` is not negative, and 0 without `phases`.
     - (kernel_c3) each of `scratch_bytes` is positive; without `workspace`, there
       are none, and `measured` is false.

@@ -40,10 +40,6 @@ using namespace mlir::posenc;
 
 #define DEBUG_TYPE "posenc-forall-to-tasks"
 
-/// Kernels with more phases become a single phase: the phases of a kernel are
-/// bits of a 64-bit mask.
-static constexpr size_t kMaxPhases = 60;
-
 namespace {
 /// Operations of a function's body that must wait for those of the previous
 /// phase.
@@ -189,8 +185,7 @@ Work PhaseFinder::find() {
       phase.forall = cast<scf::ForallOp>(op);
     phaseOf[&op] = work.phases.size() - 1;
   }
-  if (work.phases.size() > 1 &&
-      (work.phases.size() > kMaxPhases || hasCrossingValue() || !findShared()))
+  if (work.phases.size() > 1 && (hasCrossingValue() || !findShared()))
     join();
   return std::move(work);
 }

@@ -7,13 +7,15 @@
 //===----------------------------------------------------------------------===//
 //
 // A kernel never allocates memory. Tensors that one loop writes and another
-// reads are views of a workspace, a buffer that the caller provides. The kernel
+// reads are views of a workspace, a buffer that the caller provides; tensors
+// that are not needed at the same time may share memory. The kernel
 // itself computes the workspace's size from its arguments, with the same code
 // that divides it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CPU/VectorTarget.h"
+#include "PlanMemory.h"
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/KernelConfig.h"
@@ -153,6 +155,45 @@ private:
   Value total, isTooLarge;
 };
 
+/// Replaces tensors by buffers on the stack, which those of one type share as
+/// planned. Returns their bytes, or nullopt if these are unknown or too many.
+std::optional<int64_t> putOnStack(RewriterBase &rewriter,
+                                  ArrayRef<PlannedMemory> plan) {
+  auto getType = [](memref::AllocOp alloc) { return alloc.getType(); };
+  auto isShared = [&](const PlannedMemory &memory) {
+    return memory.predecessor &&
+           getType(plan[*memory.predecessor].alloc) == getType(memory.alloc);
+  };
+  int64_t total = 0;
+  for (const PlannedMemory &memory : plan) {
+    std::optional<int64_t> bytes = getConstantBytes(getType(memory.alloc));
+    if (!bytes || *bytes > kMaxStackBytes)
+      return std::nullopt;
+    total += isShared(memory) ? 0 : *bytes;
+  }
+  if (total > kMaxStackBytes)
+    return std::nullopt;
+  SmallVector<Value> buffers;
+  for (const PlannedMemory &memory : plan) {
+    memref::AllocOp alloc = memory.alloc;
+    Value buffer;
+    if (isShared(memory)) {
+      buffer = buffers[*memory.predecessor];
+    } else {
+      rewriter.setInsertionPoint(alloc);
+      buffer = memref::AllocaOp::create(
+          rewriter, alloc.getLoc(), alloc.getType(),
+          rewriter.getI64IntegerAttr(kWorkspaceAlignment));
+      buffer.getDefiningOp()->setAttr(PosencDialect::kSharedBufferAttrName,
+                                      rewriter.getUnitAttr());
+    }
+    buffers.push_back(buffer);
+  }
+  for (auto [memory, buffer] : llvm::zip_equal(plan, buffers))
+    rewriter.replaceAllUsesWith(memory.alloc->getResult(0), buffer);
+  return total;
+}
+
 struct PlanWorkspace final
     : mlir::posenc::impl::PosencPlanWorkspacePassBase<PlanWorkspace> {
   using Base::Base;
@@ -164,8 +205,8 @@ struct PlanWorkspace final
         !llvm::hasSingleElement(function.getFunctionBody()) ||
         getKernelConfig(function).isMeasured)
       return;
-    Block &body = function.getFunctionBody().front();
-    SmallVector<memref::AllocOp> allocs(body.getOps<memref::AllocOp>());
+    auto allocs = llvm::to_vector(
+        function.getFunctionBody().front().getOps<memref::AllocOp>());
     // Sizes that depend on scalar inputs or elements are unknown when the
     // workspace's size is computed.
     bool hasScalarSizes =
@@ -179,26 +220,15 @@ struct PlanWorkspace final
         !llvm::all_of(allocs, isPlanned))
       return;
 
+    sinkMemory(function);
+    SmallVector<PlannedMemory> plan = planMemory(function);
     IRRewriter rewriter(&getContext());
-    std::optional<int64_t> onStack = 0;
-    for (memref::AllocOp alloc : allocs) {
-      std::optional<int64_t> bytes = getConstantBytes(alloc.getType());
-      onStack = onStack && bytes && *onStack + *bytes <= kMaxStackBytes
-                    ? std::optional(*onStack + *bytes)
-                    : std::nullopt;
-    }
-    if (onStack) {
+    if (std::optional<int64_t> bytes = putOnStack(rewriter, plan)) {
       reportChoice(function, DEBUG_TYPE,
                    llvm::formatv("{0} buffers of {1} bytes are on the stack",
-                                 allocs.size(), *onStack));
-      for (memref::AllocOp alloc : allocs) {
-        rewriter.setInsertionPoint(alloc);
-        Operation *buffer = rewriter.replaceOpWithNewOp<memref::AllocaOp>(
-            alloc, alloc.getType(),
-            rewriter.getI64IntegerAttr(kWorkspaceAlignment));
-        buffer->setAttr(PosencDialect::kSharedBufferAttrName,
-                        rewriter.getUnitAttr());
-      }
+                                 plan.size(), *bytes));
+      for (const PlannedMemory &memory : plan)
+        rewriter.eraseOp(memory.alloc);
       return;
     }
 
@@ -206,7 +236,7 @@ struct PlanWorkspace final
         function, DEBUG_TYPE,
         llvm::formatv("{0} buffers are in a workspace, as they are not "
                       "known to fit in {1} bytes of stack",
-                      allocs.size(), kMaxStackBytes));
+                      plan.size(), kMaxStackBytes));
     Location loc = function.getLoc();
     unsigned number = function.getNumArguments();
     auto bytes = MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type());
@@ -217,11 +247,13 @@ struct PlanWorkspace final
     updateKernelConfig(function, [](KernelConfig &config) {
       config.isMeasured = config.hasWorkspace = true;
     });
-    rewriter.setInsertionPoint(allocs.front());
+    rewriter.setInsertionPoint(plan.front().alloc);
     ByteCounter counter(rewriter, loc);
-    for (memref::AllocOp alloc : allocs) {
+    SmallVector<Value> begins;
+    for (auto [alloc, predecessor] : plan) {
       rewriter.setInsertionPoint(alloc);
-      Value begin = counter.add(alloc);
+      Value begin = predecessor ? begins[*predecessor] : counter.add(alloc);
+      begins.push_back(begin);
       Operation *view = rewriter.replaceOpWithNewOp<memref::ViewOp>(
           alloc, alloc.getType(), function.getArgument(number), begin,
           alloc.getDynamicSizes());

@@ -18,10 +18,6 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-//===----------------------------------------------------------------------===//
-// Sizes
-//===----------------------------------------------------------------------===//
-
 /// Whether a size follows from the sizes of the function's tensors.
 static bool followsFromSizes(Value value) {
   if (isa<BlockArgument>(value))
@@ -128,65 +124,4 @@ Value mlir::posenc::emitByteSize(OpBuilder &builder, memref::AllocOp memory) {
   for (Value size : memory.getDynamicSizes())
     bytes = sizes.multiply(bytes, sizes.emit(size));
   return bytes;
-}
-
-//===----------------------------------------------------------------------===//
-// Lifetimes
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// The numbers of the operations of a block that use memory first and last.
-struct Lifetime {
-  unsigned begin = UINT_MAX, end = 0;
-};
-} // namespace
-
-/// Extends a lifetime by the uses of a memref and of all views of it.
-static void addUses(Value memref, Block *block,
-                    const DenseMap<Operation *, unsigned> &numbers,
-                    Lifetime &lifetime) {
-  for (Operation *user : memref.getUsers()) {
-    // Operations between this one and its views need no memory.
-    bool isView = false;
-    for (Value result : user->getResults())
-      if (isa<MemRefType>(result.getType())) {
-        addUses(result, block, numbers, lifetime);
-        isView = true;
-      }
-    if (isView || isa<memref::DimOp>(user))
-      continue;
-    unsigned number = numbers.lookup(block->findAncestorOpInBlock(*user));
-    lifetime.begin = std::min(lifetime.begin, number);
-    lifetime.end = std::max(lifetime.end, number);
-  }
-}
-
-SmallVector<DeviceMemory>
-mlir::posenc::planDeviceMemory(func::FuncOp function) {
-  Block *block = &function.getBody().front();
-  DenseMap<Operation *, unsigned> numbers;
-  for (auto [number, op] : llvm::enumerate(*block))
-    numbers[&op] = number;
-  SmallVector<DeviceMemory> plan;
-  SmallVector<Lifetime> lifetimes;
-  SmallVector<bool> isTakenOver;
-  auto haveSameBytes = [](memref::AllocOp a, memref::AllocOp b) {
-    return getStaticFactor(a.getType()) == getStaticFactor(b.getType()) &&
-           a.getDynamicSizes() == b.getDynamicSizes();
-  };
-  for (auto alloc : block->getOps<memref::AllocOp>()) {
-    Lifetime lifetime;
-    addUses(alloc, block, numbers, lifetime);
-    DeviceMemory memory{alloc, std::nullopt};
-    for (size_t i = 0; i < plan.size() && !memory.predecessor; ++i)
-      if (!isTakenOver[i] && lifetimes[i].end < lifetime.begin &&
-          haveSameBytes(plan[i].alloc, alloc)) {
-        memory.predecessor = i;
-        isTakenOver[i] = true;
-      }
-    plan.push_back(memory);
-    lifetimes.push_back(lifetime);
-    isTakenOver.push_back(false);
-  }
-  return plan;
 }

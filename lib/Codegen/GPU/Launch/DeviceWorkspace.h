@@ -26,17 +26,6 @@ namespace mlir::posenc {
 /// can.
 std::optional<StringRef> getWorkspaceObstacle(memref::AllocOp memory);
 
-/// An intermediate tensor, and the index of an earlier one of the same function
-/// whose memory it takes over, since no launch needs that tensor any more. They
-/// have the same number of bytes.
-struct DeviceMemory {
-  memref::AllocOp alloc;
-  std::optional<size_t> predecessor;
-};
-
-/// Returns the intermediate tensors of a function in order.
-SmallVector<DeviceMemory> planDeviceMemory(func::FuncOp function);
-
 /// Emits the bytes of an intermediate tensor as i64. If they overflow, or a
 /// product or sum among its sizes does, the result is INT64_MAX.
 Value emitByteSize(OpBuilder &builder, memref::AllocOp memory);

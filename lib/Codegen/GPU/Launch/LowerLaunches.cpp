@@ -8,6 +8,7 @@
 
 #include "DeviceFacts.h"
 #include "DeviceWorkspace.h"
+#include "PlanMemory.h"
 #include "TensorMaps.h"
 
 #include "posenc/ABI/CInterface.h"
@@ -48,7 +49,7 @@ private:
   void lower(gpu::LaunchFuncOp launch, Value call);
   /// Returns the address of the memory, an integer. `addresses` are those of
   /// earlier tensors.
-  Value lower(const DeviceMemory &memory, ValueRange addresses, Value call);
+  Value lower(const PlannedMemory &memory, ValueRange addresses, Value call);
   void lower(nvgpu::TmaCreateDescriptorOp op, Value call);
   void lower(func::CallOp query, Value call);
   SmallVector<Value> getParameters(gpu::LaunchFuncOp launch);
@@ -279,7 +280,7 @@ void LaunchLowering::lower(gpu::LaunchFuncOp launch, Value call) {
 
 /// Lowers an allocation of device memory to a call, which returns the address
 /// of a part of the workspace, or to a view of an earlier part.
-Value LaunchLowering::lower(const DeviceMemory &memory, ValueRange addresses,
+Value LaunchLowering::lower(const PlannedMemory &memory, ValueRange addresses,
                             Value call) {
   memref::AllocOp alloc = memory.alloc;
   Location loc = alloc.getLoc();
@@ -324,7 +325,7 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
   SmallVector<gpu::LaunchFuncOp> launches;
   // Planned before operations are replaced, which decides when memory is in
   // use.
-  SmallVector<DeviceMemory> memories = planDeviceMemory(function);
+  SmallVector<PlannedMemory> memories = planMemory(function);
   SmallVector<nvgpu::TmaCreateDescriptorOp> descriptors;
   SmallVector<func::CallOp> queries;
   function.walk([&](func::CallOp query) {
@@ -368,7 +369,7 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
   for (nvgpu::TmaCreateDescriptorOp op : descriptors)
     op.erase();
   SmallVector<Value> addresses;
-  for (const DeviceMemory &memory : memories)
+  for (const PlannedMemory &memory : memories)
     addresses.push_back(
         lower(memory, addresses, function.getArguments().back()));
   return success();
