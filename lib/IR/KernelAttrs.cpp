@@ -90,6 +90,14 @@ void mlir::posenc::updateKernelConfig(
           config.hasWorkspace, config.hasLaunches, config.assertions));
 }
 
+GpuAttr mlir::posenc::getGpu(Operation *module) {
+  auto gpu = module->getAttrOfType<GpuAttr>(PosencDialect::kGpuAttrName);
+  return gpu ? gpu
+             : GpuAttr::get(module->getContext(), /*functions=*/false,
+                            /*attention=*/false, /*warpgroups=*/false,
+                            /*small_shared_memory=*/false);
+}
+
 std::optional<int64_t> mlir::posenc::getStackLimit(Operation *module) {
   auto limit =
       module->getAttrOfType<IntegerAttr>(PosencDialect::kStackLimitAttrName);

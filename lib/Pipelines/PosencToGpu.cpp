@@ -32,10 +32,26 @@ static void addRows(OpPassManager &manager) {
   manager.addPass(createCSEPass());
 }
 
+GpuFeatures mlir::posenc::getGpuFeatures(ArrayRef<CudaTarget> gpus) {
+  GpuFeatures features;
+  features.functions = true;
+  features.smallSharedMemory = true;
+  for (const CudaTarget &gpu : gpus) {
+    if (!gpu.hasAttention())
+      continue;
+    features.attention = true;
+    features.warpgroups |= gpu.hasWarpgroups();
+    features.smallSharedMemory &= gpu.hasSmallSharedMemory();
+  }
+  features.smallSharedMemory &= features.attention;
+  return features;
+}
+
 void mlir::posenc::buildPosencToGpuLoopsPipeline(OpPassManager &manager,
                                                  const GpuFeatures &features) {
   // Nothing waits for kernels on a GPU to report a failure.
   buildPosencToKernelsPipeline(manager, /*hasAssertions=*/false);
+  manager.addPass(createPosencAttachGpuPass(features));
   // Packs have no bufferization, and copies have kernels.
   manager.addNestedPass<func::FuncOp>(createPosencDecomposeMovesPass());
   if (features.functions)
@@ -49,10 +65,7 @@ void mlir::posenc::buildPosencToGpuLoopsPipeline(OpPassManager &manager,
 
   // Offsets of slices become arithmetic that kernels contain.
   manager.addNestedPass<func::FuncOp>(createLowerAffinePass());
-  PosencSelectGpuKernelsPassOptions selection;
-  selection.functions = features.functions;
-  selection.attention = features.attention;
-  manager.addPass(createPosencSelectGpuKernelsPass(selection));
+  manager.addPass(createPosencSelectGpuKernelsPass());
 }
 
 void mlir::posenc::buildGpuLoopsToKernelsPipeline(OpPassManager &manager,
@@ -61,11 +74,9 @@ void mlir::posenc::buildGpuLoopsToKernelsPipeline(OpPassManager &manager,
     manager.addPass(createConvertPosencRowsToGpuPass());
   if (features.attention) {
     // The canonicalizer would remove loops of one iteration.
-    manager.addPass(createPosencNestAttentionPass(
-        {features.warpgroups, features.smallSharedMemory}));
+    manager.addPass(createPosencNestAttentionPass());
     manager.addPass(createCSEPass());
-    manager.addPass(
-        createConvertPosencAttentionToGpuPass({features.smallSharedMemory}));
+    manager.addPass(createConvertPosencAttentionToGpuPass());
     manager.addPass(createPosencCanonicalizeKernelsPass());
     manager.addPass(createCSEPass());
   }

@@ -30,14 +30,12 @@ void mlir::posenc::registerPipelines() {
       "Lower posenc on tensors to NVVM kernels and their launches",
       [](OpPassManager &manager, const PosencToNVVMOptions &options) {
         llvm::Expected<CudaTarget> target = CudaTarget::parse(options.chip);
-        GpuFeatures features;
-        features.functions = true;
-        features.attention = target && target->hasAttention();
-        features.warpgroups = target && target->hasWarpgroups();
-        features.smallSharedMemory = target && target->hasSmallSharedMemory();
+        ArrayRef<CudaTarget> gpus;
+        if (target)
+          gpus = *target;
         // Another pass reports an unknown architecture.
         llvm::consumeError(target.takeError());
-        buildPosencToGpuPipeline(manager, features);
+        buildPosencToGpuPipeline(manager, getGpuFeatures(gpus));
         buildGpuToNVVMPipeline(manager, options);
       });
 #ifndef POSENC_NO_VULKAN

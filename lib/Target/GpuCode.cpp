@@ -62,15 +62,8 @@ std::optional<GpuCode> mlir::posenc::generateGpuCode(ModuleOp module,
   code.host = module.clone();
   // All targets share the same kernels at this stage. Those of attention are
   // left out of the images of older GPUs.
-  GpuFeatures features;
-  features.functions = !targets.vulkan;
-  features.smallSharedMemory = true;
-  for (const CudaTarget &target : targets.cuda)
-    if (target.hasAttention() && !targets.vulkan) {
-      features.attention = true;
-      features.warpgroups |= target.hasWarpgroups();
-      features.smallSharedMemory &= target.hasSmallSharedMemory();
-    }
+  GpuFeatures features =
+      targets.vulkan ? GpuFeatures() : getGpuFeatures(targets.cuda);
   if (failed(lowerToGpu(*code.host, features)))
     return std::nullopt;
   std::optional<std::vector<CudaImage>> images =

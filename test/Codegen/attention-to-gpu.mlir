@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// DEFINE: %{lower} = posenc-opt %s -o %t --pass-pipeline='builtin.module(posenc-nest-attention{warpgroups=true},convert-posenc-attention-to-gpu,canonicalize,cse)'
+// DEFINE: %{lower} = posenc-opt %s -o %t --pass-pipeline='builtin.module(posenc-attach-gpu{warpgroups=true},posenc-nest-attention,convert-posenc-attention-to-gpu,canonicalize,cse)'
 // RUN: %{lower}
 // RUN: FileCheck %s --input-file=%t --check-prefix=LAUNCH
 // RUN: FileCheck %s --input-file=%t --check-prefix=MMA

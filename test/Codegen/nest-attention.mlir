@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 // RUN: posenc-opt %s --posenc-nest-attention --canonicalize --cse --split-input-file | FileCheck %s
-// RUN: posenc-opt %s --pass-pipeline='builtin.module(posenc-nest-attention{warpgroups=true},canonicalize,cse)' --split-input-file | FileCheck %s --check-prefix=GROUPS
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(posenc-attach-gpu{warpgroups=true},posenc-nest-attention,canonicalize,cse)' --split-input-file | FileCheck %s --check-prefix=GROUPS
 
 // Rows of a tile are queries of two heads that share keys; tiles start at key 0.
 // CHECK-LABEL: func.func @causal(

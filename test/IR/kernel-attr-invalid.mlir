@@ -117,6 +117,16 @@ func.func private @f() attributes {posenc.chip = "sm_90a"}
 
 // -----
 
+// expected-error @below {{'posenc.gpu' is a #posenc.gpu attribute of a module}}
+func.func private @f() attributes {posenc.gpu = #posenc.gpu<attention = true>}
+
+// -----
+
+// expected-error @below {{'posenc.gpu' is a #posenc.gpu attribute of a module}}
+module attributes {posenc.gpu = "sm_90a"} {}
+
+// -----
+
 // expected-error @below {{'posenc.kernel_type' is an attribute of a function, a type of a function}}
 func.func private @f() attributes {posenc.kernel_type = f32}
 

@@ -8,8 +8,8 @@
 
 // RUN: posenc-opt %s --verify-roundtrip | FileCheck %s
 
-// CHECK: module attributes {posenc.stack_limit = 65536 : i64}
-module attributes {posenc.stack_limit = 65536 : i64} {
+// CHECK: module attributes {posenc.gpu = #posenc.gpu<functions = true, small_shared_memory = true>, posenc.stack_limit = 65536 : i64}
+module attributes {posenc.gpu = #posenc.gpu<small_shared_memory = true, functions = true>, posenc.stack_limit = 65536 : i64} {
 
 // Defaults are omitted.
 // CHECK: @defaults() attributes {posenc.kernel = #posenc.kernel<>}

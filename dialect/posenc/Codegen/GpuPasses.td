@@ -24,6 +24,35 @@ class Posenc_ToGpuPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let dependentDialects = Posenc_GpuDialects;
 }
 
+def PosencAttachGpuPass
+    : Pass<"posenc-attach-gpu", "::mlir::ModuleOp"> {
+  let summary = "Attach to a module what its GPU kernels may use";
+  let description = [{
+    Input: a module. Output: the same module with `posenc.gpu`, which later passes
+    read. Left alone: all operations.
+
+    ```mlir
+    module {
+    }
+    ```
+    becomes, with `functions` and `attention`,
+    ```mlir
+    module attributes {posenc.gpu = #posenc.gpu<functions = true, attention = true>} {
+    }
+    ```
+  }];
+  let options = [
+    Option<"functions", "functions", "bool", /*default=*/"false",
+           "Divisions and math functions give the bits of the CPU">,
+    Option<"attention", "attention", "bool", /*default=*/"false",
+           "Attention has kernels">,
+    Option<"warpgroups", "warpgroups", "bool", /*default=*/"false",
+           "Attention has kernels for sm_90a, too">,
+    Option<"smallSharedMemory", "small-shared-memory", "bool", /*default=*/"false",
+           "Multiprocessors have 100 KiB of shared memory">];
+  let dependentDialects = ["::mlir::posenc::PosencDialect"];
+}
+
 def PosencSelectGpuKernelsPass
     : Pass<"posenc-select-gpu-kernels", "::mlir::ModuleOp"> {
   let summary = "Remove functions that have no GPU kernels";
@@ -31,8 +60,10 @@ def PosencSelectGpuKernelsPass
     Input: a module of kernels on memrefs. Output: the same module without the
     functions that have operations without GPU kernels. There are GPU kernels for
     sincos, rotate, rope, sinusoidal, copies, elementwise linalg operations and,
-    with `attention`, attention. The pass warns about each kernel that it removes,
-    and says why. Left alone: functions whose operations all have GPU kernels.
+    with `attention` of `posenc.gpu`, attention; with `functions`, for loops over
+    rows, divisions and math functions, too. The pass warns about each kernel that
+    it removes, and says why. Left alone: functions whose operations all have GPU
+    kernels.
 
     ```
     func.func @rope(...) { posenc.rope ... }
@@ -43,12 +74,6 @@ def PosencSelectGpuKernelsPass
     func.func @rope(...) { posenc.rope ... }
     ```
   }];
-  let options = [
-    Option<"functions", "functions", "bool", /*default=*/"false",
-           "Keep divisions and math functions, which give the same bits as on "
-           "the CPU on NVIDIA GPUs, but not on all Vulkan devices">,
-    Option<"attention", "attention", "bool", /*default=*/"false",
-           "Keep attention, which has kernels for NVIDIA GPUs from sm_80 on">];
 }
 
 def ConvertPosencRowsToGpuPass
@@ -88,10 +113,10 @@ def PosencNestAttentionPass
     rotations become `posenc.sincos` before the loops and `posenc.rotate` inside.
     Left alone: attention without a GPU kernel.
 
-    With `warpgroups`, attention that has a kernel for sm_90a has two such loops.
-    Those with the attribute `posenc.chip = #posenc.chip<"sm_90a">` run if
-    `@posenc_runs_on` returns true on the host, and if all rows are aligned to 16
-    bytes.
+    With `warpgroups` of `posenc.gpu`, attention that has a kernel for sm_90a has
+    two such loops. Those with the attribute `posenc.chip = #posenc.chip<"sm_90a">`
+    run if `@posenc_runs_on` returns true on the host, and if all rows are aligned
+    to 16 bytes.
 
     ```
     posenc.attention causal ins(%q, %k, %v : memref<...>, ...) outs(%o : memref<...>)
@@ -107,12 +132,6 @@ def PosencNestAttentionPass
     bufferization.materialize_in_destination %r in restrict writable %o
     ```
   }];
-  let options = [
-    Option<"warpgroups", "warpgroups", "bool", /*default=*/"false",
-           "Also emit loops with the tiles of sm_90a, and a branch between both">,
-    Option<"smallSharedMemory", "small-shared-memory", "bool", /*default=*/"false",
-           "Choose tiles of which two fit in the shared memory of sm_86, sm_89 and "
-           "sm_120">];
 }
 
 def ConvertPosencAttentionToGpuPass
@@ -141,13 +160,7 @@ def ConvertPosencAttentionToGpuPass
     gpu.launch_func @kernels::@f_attention blocks in (%blocks, %c1, %c1)
       threads in (%c128, %c1, %c1) dynamic_shared_memory_size %bytes args(...)
     ```
-
-    `small-shared-memory` must be that of `posenc-nest-attention`.
   }];
-  let options = [
-    Option<"smallSharedMemory", "small-shared-memory", "bool", /*default=*/"false",
-           "Choose tiles of which two fit in the shared memory of sm_86, sm_89 and "
-           "sm_120">];
   let dependentDialects =
       !listconcat(Posenc_GpuDialects, ["::mlir::nvgpu::NVGPUDialect"]);
 }

@@ -129,4 +129,32 @@ def Posenc_ChipAttr : Posenc_Attr<"Chip", "chip"> {
   let genVerifyDecl = 1;
 }
 
+def Posenc_GpuAttr : Posenc_Attr<"Gpu", "gpu"> {
+  let summary = "what kernels for GPUs may use";
+  let description = [{
+    The value of `posenc.gpu` on a module. Parameters that are absent are false, as
+    they are for Vulkan. Code for several NVIDIA GPUs has the same kernels, except
+    those of attention, which code for GPUs older than sm_80 leaves out.
+
+    ```mlir
+    #posenc.gpu<functions = true, attention = true, warpgroups = true>
+    ```
+  }];
+  let parameters = (ins
+    Posenc_Flag<
+      "Whether divisions and math functions give the same bits as on the CPU, as "
+      "they do on NVIDIA GPUs, but not on all Vulkan devices.">:$functions,
+    Posenc_Flag<
+      "Whether attention has kernels, which need asynchronous copies and tensor "
+      "cores: one of the GPUs is sm_80 or newer.">:$attention,
+    Posenc_Flag<
+      "Whether attention has kernels with the products of warpgroups and bulk "
+      "copies, too: one of the GPUs is sm_90a.">:$warpgroups,
+    Posenc_Flag<
+      "Whether a multiprocessor of each GPU that runs attention has 100 KiB of "
+      "shared memory, as of sm_86, sm_89, sm_120 and sm_121. Others have "
+      "164 KiB or more.">:$small_shared_memory);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 #endif // POSENC_IR_KERNELATTRS_TD

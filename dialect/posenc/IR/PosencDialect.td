@@ -54,6 +54,7 @@ def PosencDialect : Dialect {
     | `posenc.chip` | `scf.forall`, GPU kernel | `#posenc.chip` | posenc-nest-attention, convert-posenc-attention-to-gpu | convert-posenc-attention-to-gpu, posenc-compile | the architecture of NVIDIA GPUs that the kernel is for |
     | `posenc.kernel_type` | SPIR-V kernel | type | posenc-unroll-vectors | posenc-compile | the type of the original `gpu.func` |
     | `posenc.kernel_constants` | SPIR-V module | list of i32 | posenc-unroll-vectors | posenc-compile | the constants that kernels read, in words |
+    | `posenc.gpu` | module | `#posenc.gpu` | posenc-attach-gpu | posenc-select-gpu-kernels, posenc-nest-attention, convert-posenc-attention-to-gpu | what kernels for GPUs may use |
     | `posenc.stack_limit` | module | i64, bytes | posenc-compile (`--stack-limit`) | posenc-create-kernels, posenc-promote-allocs-to-stack, posenc-compile | the stack that a function may need |
   }];
   // Dialects that folds and canonicalizations create operations of.
@@ -85,6 +86,7 @@ def PosencDialect : Dialect {
         "posenc.kernel_type";
     static constexpr ::llvm::StringLiteral kKernelConstantsAttrName =
         "posenc.kernel_constants";
+    static constexpr ::llvm::StringLiteral kGpuAttrName = "posenc.gpu";
     static constexpr ::llvm::StringLiteral kStackLimitAttrName =
         "posenc.stack_limit";
 

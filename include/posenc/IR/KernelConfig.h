@@ -50,6 +50,9 @@ void updateKernelConfig(Operation *function, FieldTy KernelConfig::*field,
                      [=](KernelConfig &config) { config.*field = value; });
 }
 
+/// Returns `posenc.gpu` of a module, or the defaults.
+GpuAttr getGpu(Operation *module);
+
 /// Returns the bytes of stack that a function of the module may need.
 std::optional<int64_t> getStackLimit(Operation *module);
 

@@ -9,6 +9,8 @@
 #ifndef POSENC_PIPELINES_PIPELINES_H
 #define POSENC_PIPELINES_PIPELINES_H
 
+#include "posenc/Codegen/Passes.h"
+#include "posenc/TargetInfo/CudaTarget.h"
 #include "posenc/TargetInfo/Tuning.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -102,18 +104,12 @@ struct PosencToSPIRVOptions : PassPipelineOptions<PosencToSPIRVOptions> {
                         llvm::cl::init(false)};
 };
 
-/// Features that the kernels of a GPU may use.
-struct GpuFeatures {
-  /// Divisions and math functions, which have no SPIR-V form with the required
-  /// accuracy.
-  bool functions = false;
-  /// Attention, which needs NVIDIA GPUs from sm_80 on.
-  bool attention = false;
-  /// Products of warpgroups, beside other kernels of attention.
-  bool warpgroups = false;
-  /// Tiles of attention for multiprocessors with 100 KiB of shared memory.
-  bool smallSharedMemory = false;
-};
+/// What kernels for GPUs may use: the parameters of `#posenc.gpu`, which ODS
+/// documents. The defaults are those of Vulkan.
+using GpuFeatures = PosencAttachGpuPassOptions;
+
+/// Returns what the kernels of a library for the NVIDIA GPUs may use.
+GpuFeatures getGpuFeatures(ArrayRef<CudaTarget> gpus);
 
 /// Lowers posenc on tensors to launches of GPU kernels. Functions that cannot
 /// run on a GPU are removed.
@@ -122,7 +118,7 @@ void buildPosencToGpuPipeline(OpPassManager &manager,
 
 /// The two parts of buildPosencToGpuPipeline: the selection of the functions
 /// that can run on a GPU, and the kernels of these, which for attention are
-/// large.
+/// large. The first part attaches `posenc.gpu` to the module.
 void buildPosencToGpuLoopsPipeline(OpPassManager &manager,
                                    const GpuFeatures &features);
 void buildGpuLoopsToKernelsPipeline(OpPassManager &manager,

@@ -79,9 +79,10 @@ static bool isReadInKernels(Value scalar) {
 
 /// Whether an operation on memrefs has a GPU kernel, or only allocates or
 /// addresses memory.
-static bool isSupported(Operation *op, bool hasFunctions, bool hasAttention) {
+static bool isSupported(Operation *op, GpuAttr gpu) {
+  bool hasFunctions = gpu.getFunctions();
   if (auto attention = dyn_cast<AttentionOp>(op))
-    return hasAttention && !getGpuUnsupportedReason(attention);
+    return gpu.getAttention() && !getGpuUnsupportedReason(attention);
   // The regions of attention have been checked.
   if (isa<AttentionOp>(op->getParentOp()))
     return true;
@@ -126,16 +127,15 @@ static bool isSupported(Operation *op, bool hasFunctions, bool hasAttention) {
 
 /// Returns an operation without a GPU kernel, or null. For a loop, returns the
 /// operation inside.
-static Operation *findUnsupported(func::FuncOp function, bool hasFunctions,
-                                  bool hasAttention) {
+static Operation *findUnsupported(func::FuncOp function, GpuAttr gpu) {
   Operation *unsupported = nullptr;
   function.walk<WalkOrder::PreOrder>([&](Operation *op) {
     auto rows = dyn_cast<scf::ForallOp>(op);
-    if (rows && hasFunctions) {
+    if (rows && gpu.getFunctions()) {
       unsupported = findUnsupportedInRows(rows);
       return unsupported ? WalkResult::interrupt() : WalkResult::skip();
     }
-    if (isSupported(op, hasFunctions, hasAttention))
+    if (isSupported(op, gpu))
       return WalkResult::advance();
     unsupported = op;
     return WalkResult::interrupt();
@@ -143,7 +143,7 @@ static Operation *findUnsupported(func::FuncOp function, bool hasFunctions,
   if (auto loops = dyn_cast_if_present<linalg::LinalgOp>(unsupported))
     for (Operation &inner : *loops.getBlock())
       if (inner.getDialect() != loops->getDialect() &&
-          !hasGpuForm(&inner, hasFunctions))
+          !hasGpuForm(&inner, gpu.getFunctions()))
         return &inner;
   return unsupported;
 }
@@ -155,6 +155,7 @@ struct SelectGpuKernels final
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    GpuAttr gpu = getGpu(module);
     for (auto function :
          llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       AbiAttr abi = getAbi(function);
@@ -168,13 +169,14 @@ struct SelectGpuKernels final
         function.erase();
         continue;
       }
-      Operation *unsupported = findUnsupported(function, functions, attention);
+      Operation *unsupported = findUnsupported(function, gpu);
       if (!unsupported)
         continue;
       if (abi) {
         // NVIDIA GPUs support these operations, Vulkan devices do not.
-        bool isForVulkan = !functions && isa<arith::DivFOp>(unsupported);
-        isForVulkan |= !functions && hasMathExpansion(unsupported);
+        bool isForVulkan =
+            !gpu.getFunctions() &&
+            (isa<arith::DivFOp>(unsupported) || hasMathExpansion(unsupported));
         InFlightDiagnostic warning =
             function.emitWarning()
             << "'" << function.getName()
@@ -184,7 +186,7 @@ struct SelectGpuKernels final
         Diagnostic &note = warning.attachNote(unsupported->getLoc())
                            << "such as '" << unsupported->getName() << "'";
         auto op = dyn_cast<AttentionOp>(unsupported);
-        if (op && attention)
+        if (op && gpu.getAttention())
           note << ": " << *getGpuUnsupportedReason(op);
         if (isLargeConstant(unsupported))
           note << ": code for GPUs has no weights of more than 16 MiB";

@@ -14,6 +14,7 @@
 #include "WarpgroupAttention.h"
 
 #include "posenc/Codegen/Passes.h"
+#include "posenc/IR/KernelConfig.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -122,6 +123,7 @@ struct ConvertPosencAttentionToGpu final
   using Base::Base;
 
   void runOnOperation() override {
+    bool hasSmallSharedMemory = getGpu(getOperation()).getSmallSharedMemory();
     SmallVector<scf::ForallOp> nests;
     getOperation().walk([&](OnlineAttentionOp tile) {
       auto loops = tile->getParentOfType<scf::ForallOp>();
@@ -129,7 +131,7 @@ struct ConvertPosencAttentionToGpu final
         nests.push_back(loops);
     });
     for (scf::ForallOp loops : nests)
-      if (failed(convert(loops, smallSharedMemory)))
+      if (failed(convert(loops, hasSmallSharedMemory)))
         return signalPassFailure();
   }
 };

@@ -17,6 +17,7 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Conversion/PosencToLinalg.h"
 #include "posenc/IR/CreateIndex.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/Transforms/AttentionNest.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -616,9 +617,11 @@ struct NestAttention final
     populatePosencBiasToArithPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     IRRewriter rewriter(&getContext());
+    GpuAttr gpu = getGpu(getOperation());
     for (AttentionOp op : operations)
       if (!getGpuUnsupportedReason(op))
-        AttentionNesting(rewriter, op, smallSharedMemory).nest(warpgroups);
+        AttentionNesting(rewriter, op, gpu.getSmallSharedMemory())
+            .nest(gpu.getWarpgroups());
   }
 };
 } // namespace
