@@ -220,9 +220,10 @@ std::string ModelModule::describeLogSumExp() {
   if (!options.logSumExp)
     return "";
   StringRef sinks = config.attention->hasSinks
-                        ? ", the sink of its head included; for a token that "
-                          "sees no key it is the sink"
-                        : "; for a token that sees no key it is minus infinity";
+                        ? ", the sink of its head included; for a token "
+                          "without a visible key it is the sink"
+                        : "; for a token without a visible key it is minus "
+                          "infinity";
   return formatv("\nlse is the natural logarithm of the sum of exp(score) of "
                  "each query token and head{0}.",
                  sinks);

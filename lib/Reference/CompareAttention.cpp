@@ -73,7 +73,7 @@ static ElementError compareElement(DType type, long double result,
       return {};
     return mismatchedElement(std::isinf(ref)
                                  ? "another value in place of an infinity"
-                                 : "a row that sees no key is not 0");
+                                 : "a row without a visible key is not 0");
   }
   if (type == DType::BF16 && result == 0 &&
       std::fabs(ref) < smallestNormal(type))

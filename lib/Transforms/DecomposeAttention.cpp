@@ -154,7 +154,7 @@ std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
     begin = sub(begin, builder.createOrFold<arith::RemUIOp>(
                            loc, begin, constant(keysPerTile)));
   if (op.hasRaggedQueries()) {
-    // A task without queries sees no keys.
+    // A task without queries has no visible keys.
     Value keys = arith::MulIOp::create(builder, loc, toValue(queries.count),
                                        sequence.numKeys);
     end = arith::MinSIOp::create(builder, loc, end, add(begin, keys));

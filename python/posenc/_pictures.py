@@ -366,7 +366,7 @@ def mask(mask_mod: Callable, q: Any, k: Any, *, batch: int = 0, head: int = 0) -
     """Draws which keys queries see, as a kernel of `posenc.flex_attention` computes it.
 
     mask_mod: a function of batch, head, query index and key index that tells whether the
-        key is seen
+        key is visible
     q, k: the numbers of queries and keys, or arrays [batch, heads, tokens, channels] of
         query and key
     batch, head: which ones are shown
@@ -384,15 +384,15 @@ def mask(mask_mod: Callable, q: Any, k: Any, *, batch: int = 0, head: int = 0) -
             raise Error(f"batch is {batch} and head {head}, but q has the shape "
                         f"{tuple(q.shape)}")
         q, k = int(q.shape[2]), int(k.shape[2])
-    seen = _find_scores(q, k, batch, head, 0.0, None, mask_mod=mask_mod) > -np.inf
+    visible = _find_scores(q, k, batch, head, 0.0, None, mask_mod=mask_mod) > -np.inf
     colors = "0.93", "#1f5fa8"
-    figure, axis, aspect = _make_square(seen)
-    image = axis.imshow(seen, ListedColormap(colors), vmin=0, vmax=1,
+    figure, axis, aspect = _make_square(visible)
+    image = axis.imshow(visible, ListedColormap(colors), vmin=0, vmax=1,
                         interpolation="nearest", aspect=aspect)
-    axis.set_title(f"{_name(mask_mod)}, batch {batch}, head {head}: {seen.mean():.1%} of "
-                   "pairs are seen", fontsize="medium")
+    axis.set_title(f"{_name(mask_mod)}, batch {batch}, head {head}: {visible.mean():.1%} of "
+                   "pairs are visible", fontsize="medium")
     key = figure.colorbar(image, ax=axis, ticks=(.25, .75), pad=0.02)
-    key.ax.set_yticklabels(("hidden", "seen"))
+    key.ax.set_yticklabels(("hidden", "visible"))
     _label_pairs(axis)
     return figure
 
@@ -409,7 +409,7 @@ def score_mod(score_mod: Callable, q: Any, k: Any, *, mask_mod: Callable | None 
     q, k: the numbers of queries and keys, or arrays [batch, heads, tokens, channels] of
         query and key
     mask_mod: a function of batch, head, query index and key index that tells whether the
-        key is seen
+        key is visible
     batch, head: which ones are shown
     score: the score of each pair before `score_mod`, if q and k are numbers
     scale: the factor of products of arrays (default: the channels' number to the power -1/2)

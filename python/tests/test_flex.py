@@ -257,7 +257,7 @@ def test_block_masks():
 
 
 def test_listed_blocks_decide():
-    """A pair is seen if its block is full, or if it is partial and mask_mod holds."""
+    """A pair is visible if its block is full, or if it is partial and mask_mod holds."""
     from torch.nn.attention.flex_attention import BlockMask
 
     x = make(128)

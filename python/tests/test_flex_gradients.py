@@ -43,7 +43,7 @@ def test_hidden_rows(heads, dtype):
             one[:, :, first:] = number
         for one, other in zip(differentiate(*others), expected):
             assert torch.equal(one, other)
-    # Rows that are seen do.
+    # Visible rows do.
     inputs[1][:, :, 99] = float("nan")
     assert differentiate(*inputs)[1].isnan().any()
 

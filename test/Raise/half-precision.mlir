@@ -116,7 +116,7 @@ func.func @least(%q: tensor<2x6x16xf16>, %k: tensor<2x6x16xf16>, %v: tensor<2x6x
   return %o : tensor<2x6x16xf16>
 }
 
-// The first query sees no key, so that its weights are equal.
+// The first query has no visible key, so that its weights are equal.
 // CHECK-LABEL: func @least_elsewhere(
 //       CHECK: posenc.attention
 //   CHECK-NOT: where(

@@ -33,7 +33,7 @@ struct Mask {
 };
 
 /// The operands `%x0`, documents of 29 tokens, `%x1`, documents in no order,
-/// `%x2`, whether a token is seen by all, and `%x3`, a number for each
+/// `%x2`, whether a token is visible to all, and `%x3`, a number for each
 /// sequence.
 constexpr int64_t kNumTokens = 400;
 int64_t getDocument(int64_t token) { return token / 29; }

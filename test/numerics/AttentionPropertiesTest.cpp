@@ -542,7 +542,7 @@ TEST(AttentionPropertiesTest, AMXStepsDoNotDependOnOtherRows) {
     EXPECT_NE(std::memcmp(slice(call(others), row + 1, 1).data(),
                           slice(all, row + 1, 1).data(), bytes),
               0);
-    // The last token is seen by the last query only.
+    // The last token is visible to the last query only.
     for (runtime::Array *tensor : {&k, &v})
       for (int64_t i = 1; i <= kKeyHeads * kDim; ++i)
         reference::storeBits(

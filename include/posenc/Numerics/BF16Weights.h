@@ -26,7 +26,7 @@
 
 namespace mlir::posenc {
 
-/// The offset of a row that has seen no key. The weight of a finite score is
+/// The offset of a row without a visible key. The weight of a finite score is
 /// infinite for it, which shows in the sum.
 double getNoOffset();
 

@@ -66,8 +66,8 @@ public:
   /// The natural exponent of a score of 1: 1, or ln 2 if scores are exponents
   /// of base 2.
   const double unit;
-  /// The running max of a row that has seen no key: minus infinity, or the
-  /// lowest finite number.
+  /// The running max of a row without a visible key: minus infinity, or
+  /// the lowest finite number.
   const double start;
 
 protected:
@@ -98,9 +98,9 @@ struct SoftmaxState {
   Value max, sum;
 };
 
-/// Returns the state of a row that has seen nothing.
+/// Returns the state of a row without a visible key.
 SoftmaxState emitEmptyState(SoftmaxBuilder &b);
-/// Returns the state of a row that has seen nothing but its sink, for
+/// Returns the state of a row without a visible key, but with a sink, for
 /// `Base2Softmax`. The max is finite for any sink.
 SoftmaxState emitSinkState(SoftmaxBuilder &b, Value sink);
 
@@ -158,10 +158,10 @@ SinkMerge emitSinkMerge(SoftmaxBuilder &b, const SoftmaxState &keys,
 /// Returns acc / l, and 0 for a row without keys. With 1 for `acc`, the factor
 /// that normalizes accumulators.
 Value emitQuotient(SoftmaxBuilder &b, Value acc, Value sum);
-/// Returns the log-sum-exp of a row. That of a row that has seen nothing but
-/// its sink is the sink bit for bit; without a sink it is minus infinity. Where
-/// scores are exponents of base 2, `sink` is the row's sink in natural units,
-/// or null; otherwise the running max is the sink.
+/// Returns the log-sum-exp of a row. Without a visible key, it is the sink bit
+/// for bit, or minus infinity if there is none. Where scores are exponents of
+/// base 2, `sink` is the row's sink in natural units, or null; otherwise the
+/// running max is the sink.
 Value emitLogSum(SoftmaxBuilder &b, const SoftmaxState &state,
                  Value sink = nullptr);
 

@@ -561,7 +561,8 @@ SmallVector<Value> TileLowering::lower() {
                 MathSoftmax softmax(b, loc, sum);
                 Value next = softmax.max(args[0], args[3]);
                 SoftmaxStep step = emitStep(softmax, args[3], next);
-                // The operation keeps the state of a row that has seen no key.
+                // The operation keeps the state of a row without a visible
+                // key.
                 Value factor = softmax.select(step.base.isEmpty,
                                               softmax.number(1), step.factor);
                 return {factor, step.base.value, next};

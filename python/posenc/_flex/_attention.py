@@ -78,7 +78,7 @@ def flex_attention(query: Array, key: Array, value: Array,
         gradient; another kernel computes it
 
     mask_mod: a function of batch, head, query index and key index that tells whether the
-        key is seen; no block mask is needed, since kernels skip hidden tiles by themselves
+        key is visible; no block mask is needed, since kernels skip hidden tiles by themselves
     rotation: rotates query and key: the keywords of `posenc.functional.rope`, such as
         {"theta": 500000.0}
     positions, key_positions: i64 [batch, tokens] of query and of key, for the rotation

@@ -105,7 +105,7 @@ def create_block_mask(mask_mod: Callable, B: int | None, H: int | None, Q_LEN: i
     are made when an attribute of them is used.
 
     mask_mod: a function of batch, head, query and key index that tells whether the key is
-        seen
+        visible
     B, H: the batch and the number of heads; None if all have the same mask
     Q_LEN, KV_LEN: the numbers of queries and of keys
     device, BLOCK_SIZE, others: those of PyTorch, for the blocks

@@ -44,7 +44,7 @@ class _Writer(TileWriter):
     def query_pass(self) -> list[str]:
         """The loop over queries that computes dq."""
         of, kind = self.of, self.query_sums
-        tile, (after,) = self.if_seen(
+        tile, (after,) = self.if_visible(
             [("%sum", self.sums)],
             [*self.tile_weights(), *self.score_gradient("%ds", self.narrow_tile, True),
              *self.product("%next_sum", "%ds", "%finite_k", "%sum", self._ROWS,
@@ -88,7 +88,7 @@ class _Writer(TileWriter):
             results.append("%next_query_sum")
             body += self.product("%next_query_sum", "%ds", "%finite_k", "%query_sum",
                                  self._ROWS, (self.narrow_tile, self.row, self.sums))
-        return self.if_seen(inits, body, results)
+        return self.if_visible(inits, body, results)
 
     def key_pass(self) -> list[str]:
         """The loop over keys that computes dk and dv."""
@@ -381,7 +381,7 @@ func.func @{name}(
             "  %of_row = scf.for %column = %c0 to %n step %c1 iter_args(%pair_sum = "
             f"%row_sum) -> ({kind}) {{", *(f"    {line}" for line in pair), "  }",
             f"  scf.yield %of_row : {kind}", "}"]
-        lines, (last,) = self.if_seen([("%sum", kind)], tile, ["%of_tile"])
+        lines, (last,) = self.if_visible([("%sum", kind)], tile, ["%of_tile"])
         return lines, last
 
     def _add_heads(self, rank: int, sizes: Sequence[str], whole: str,

@@ -23,8 +23,8 @@ class _Writer(TileWriter):
         self.maxima = f"tensor<?x{KEYS}x{self.sum}>"
 
     def tile_maxima(self) -> list[str]:
-        """Merges the scores of a tile with `%max`, element by element. Keys that are not
-        seen have minus infinity."""
+        """Merges the scores of a tile with `%max`, element by element. Hidden keys have
+        minus infinity."""
         body = [f"%scaled = arith.mulf %s, %scale : {self.sum}"]
         score, where = self.expressions.score, self.expressions.where
         last = "%scaled"
@@ -62,7 +62,7 @@ class _Writer(TileWriter):
         """The loop over queries. A tile of maxima has a column for each key of a tile of
         keys, so that its operations are those of vectors."""
         of = self.of
-        tile, (after,) = self.if_seen(
+        tile, (after,) = self.if_visible(
             [("%max", self.maxima)],
             [*self.zeros("%zeros", "%m, %n", self.tile),
              *self.scores("%scores", "%q", "%k", self.row), *self.tile_maxima()],

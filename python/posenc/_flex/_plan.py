@@ -90,7 +90,7 @@ def compile_text(text: str) -> Kernels:
 def make_plan(tracer: Tracer, score_mod: Callable | None, mask_mod: Callable | None,
               blocks: Blocks | None, score_dtype: str, device: Any,
               further: Callable | None = None) -> tuple[Plan, list[Any]]:
-    """Returns the plan of functions and the arrays of a call. A pair is seen if its block
+    """Returns the plan of functions and the arrays of a call. A pair is visible if its block
     and the mask_mod `further` show it. Functions that capture objects whose value is not
     known to be that of an earlier call are traced again."""
     captures = Captures((score_mod, mask_mod, further))
@@ -179,7 +179,7 @@ def _find_sources(trace: Trace, captures: Captures,
 
 
 def _add_blocks(trace: Trace, blocks: Blocks, where: Node | None) -> Node:
-    """A key is seen if its block is full, or if it is partial and the mask_mod holds."""
+    """A key is visible if its block is full, or if it is partial and the mask_mod holds."""
     graph = trace.graph
     indices = [graph.argument(name, "i32") if size != 1 else graph.constant(0, "i32")
                for name, size in zip(("batch", "head"), blocks.table.shape)]

@@ -153,7 +153,7 @@ class TileWriter:
                 "%j = arith.addi %column, %j0 : index"]
 
     def weights(self, result: str) -> list[str]:
-        """The weights p of a tile; 0 for keys that are not seen."""
+        """The weights p of a tile; 0 for hidden keys."""
         body = [f"%scaled = arith.mulf %s, %scale : {self.sum}"]
         score, where = self.expressions.score, self.expressions.where
         last = "%scaled"
@@ -235,7 +235,7 @@ class TileWriter:
 
     def keep_finite(self, result: str, source: str, size: str, kind: str) -> list[str]:
         """Sets elements of rows that are not finite to 0. A hidden pair has the factor 0,
-        whose product with them would be NaN. Where they are seen, the factor is NaN."""
+        whose product with them would be NaN. Where they are visible, the factor is NaN."""
         if self.expressions.where is None:
             return [f"{result} = tensor.cast {source} : {kind} to {kind}"]
         infinity = "0x7F800000" if self.sum == "f32" else "0x7FF0000000000000"
@@ -267,9 +267,9 @@ class TileWriter:
                 *self.scores("%products", "%g", "%v", self.value_row),
                 *self.weights("%weights")]
 
-    def if_seen(self, inits: Sequence[tuple[str, str]], body: Sequence[str],
-                last: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Computes a tile unless no pair of it is seen. `inits` have values and types,
+    def if_visible(self, inits: Sequence[tuple[str, str]], body: Sequence[str],
+                   last: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Computes a tile unless no pair of it is visible. `inits` have values and types,
         which are the results of tiles without pairs. Returns operations and the names of
         the results."""
         where = self.expressions.where

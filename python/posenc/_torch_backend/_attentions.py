@@ -132,7 +132,7 @@ def _find_scores(node: Any, match: Match) -> bool:
             return False
         if not is_call(node, aten.where.self) or _get_number(fill) != -math.inf or (
                 match.mask is not None):
-            raise NoMatch("scores are set to a value by a mask; only torch.where(seen, "
+            raise NoMatch("scores are set to a value by a mask; only torch.where(visible, "
                           "scores, -inf) hides keys")
         if match.biases:
             raise NoMatch("a mask is after the addition of others")
@@ -251,7 +251,7 @@ def _find_fused(node: Any) -> Match | None:
 # ===----------------------------------------------------------------------===#
 
 
-def _find_seen(bias: Any) -> Any:
+def _find_visible(bias: Any) -> Any:
     """Returns the condition of a mask that is 0 where it holds and minus infinity
     elsewhere."""
     bias = peel(bias)
@@ -339,9 +339,9 @@ def find_attention(graph: torch.fx.Graph, node: Any) -> Match | None:
     if match.is_causal and not is_same(q[2], k[2]):
         raise NoMatch("it is causal with other numbers of queries and keys")
     if len(match.biases) == 1 and match.mask is None:
-        seen = _find_seen(match.biases[0])
-        if seen is not None and _has_one_head(seen):
-            match.biases, match.mask = [], seen
+        visible = _find_visible(match.biases[0])
+        if visible is not None and _has_one_head(visible):
+            match.biases, match.mask = [], visible
     if match.mask is not None and not _has_one_head(match.mask):
         raise NoMatch("its mask differs by head")
     for bias in (*match.biases, *([match.mask] if match.mask else [])):

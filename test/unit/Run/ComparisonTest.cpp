@@ -20,7 +20,8 @@ namespace reference = posenc::reference;
 
 namespace {
 
-/// Two rows of an f32 attention result. The second row sees no key.
+/// Two rows of an f32 attention result. The second row has no
+/// visible key.
 class ComparisonTest : public ::testing::Test {
 protected:
   ComparisonTest() {
@@ -96,7 +97,7 @@ TEST_F(ComparisonTest, Mismatches) {
   EXPECT_FALSE(compare({1e9, 1e9}));
   EXPECT_EQ(out, "result #0: max error inf ulp (abs inf) at [1,0] "
                  "rel 0.0e+00\n");
-  EXPECT_EQ(err, "error: result #0: a row that sees no key is not 0\n");
+  EXPECT_EQ(err, "error: result #0: a row without a visible key is not 0\n");
   element(2) = 0;
   element(0) = std::numeric_limits<float>::quiet_NaN();
   EXPECT_FALSE(compare());

@@ -36,7 +36,7 @@
 // Keys are counted from key 0: a step starts at a multiple of 32. Neither the
 // blocks nor the tiles of keys or queries change a bit, because a sum that
 // passes through memory is still that of one step after the other, and a step
-// in which a row sees no key adds 0 to it.
+// without a visible key of the row adds 0 to it.
 //
 // Log-sum-exp outputs need scores more exact than those of rotated or normed
 // rows that are rounded to bf16. These rows are sums of two bf16, and scores of
@@ -141,7 +141,7 @@ void emitPairScores(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 /// returns `bits` OR the bits of the step's sums.
 Value emitWeightItem(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                      const AMXStep &step, Value row, Value bits);
-/// Sets the offsets of rows that have seen no key to those for the scores of a
+/// Sets the offsets of rows without a visible key to those for the scores of a
 /// step, which must be the first of the query tile.
 void emitFirstOffsets(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                       const AMXStep &step);

@@ -130,8 +130,8 @@ protected:
   bool hasBounds() const { return nest.isVisible || nest.isFull; }
   /// The tiles of a warp's loop over keys that may have visible pairs, i32: the
   /// key of the tile at which the lane looks next, and bits of the 32 tiles at
-  /// which the lanes have looked last: which are seen and have not been taken,
-  /// and in which `where` is known to be true.
+  /// which the lanes have looked last: which are visible and have not been
+  /// taken, and in which `where` is known to be true.
   struct VisibleTiles {
     Value next, visible, full;
   };

@@ -153,7 +153,8 @@ void SplitMerge::store(Value value, const GpuKernel::Tensor &tensor,
                           getOffset(b, b.getLoc(), indices, tensor.strides));
 }
 
-/// Emits an i1: whether a split with this log-sum-exp has seen a key.
+/// Emits an i1: whether a split with this log-sum-exp has a visible
+/// key.
 static Value hasKeys(ThreadSoftmax &softmax, Value logSum) {
   return softmax.compare(arith::CmpFPredicate::UNE, logSum,
                          softmax.number(softmax.start));

@@ -63,8 +63,8 @@ struct AttentionResults {
 /// Emits the state of a row, a running max, a running sum and accumulators, of
 /// which there may be none, after a split with this log-sum-exp and these
 /// outputs. A split is a state with its log-sum-exp as running max, 1 as
-/// running sum, and its outputs as accumulators; it changes nothing if it has
-/// seen no key, or unless `exists`, an i1 that may be null.
+/// running sum, and its outputs as accumulators; it changes nothing without
+/// a visible key, or unless `exists`, an i1 that may be null.
 SmallVector<Value> addSplit(ThreadSoftmax &softmax, Value logSum,
                             ValueRange outputs, Value exists,
                             ArrayRef<Value> before);
