@@ -21,17 +21,17 @@
 
 namespace mlir::posenc {
 
-/// Splits `[0, count)` into pieces of `lanes`, and the remainder into
-/// decreasing powers of two. Returns the first lane and the length of each
-/// piece.
+/// Splits `[0, count)` into vectors of `lanes` elements, and the remainder into
+/// vectors of decreasing powers of two. Returns the first lane and the length
+/// of each vector.
 SmallVector<std::pair<int64_t, int64_t>> splitIntoVectors(int64_t count,
                                                           int64_t lanes);
 
-/// Returns the lanes of these pieces, in each piece the even lanes before the
-/// odd ones: the order of the operands of `BF16Halves`.
+/// Returns the lanes of these vectors, in each the even lanes before the odd
+/// ones: the order of the operands of `BF16Halves`.
 SmallVector<int64_t> getHalvesOrder(int64_t count, int64_t lanes);
 
-/// Emits loops over the pieces of `splitIntoVectors`. The body gets the first
+/// Emits loops over the vectors of `splitIntoVectors`. The body gets the first
 /// lane and the vector length. `count` is static, so no tail needs a mask.
 void forEachVector(
     OpBuilder &builder, Location loc, int64_t count, int64_t lanes,
