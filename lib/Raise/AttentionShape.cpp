@@ -17,9 +17,8 @@ using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::raise;
 
-/// Whether the index takes all values of a dimension of the tensor.
-static bool coversDim(ExprContext &exprs, const Expr *index, Value tensor,
-                      int64_t dim) {
+bool mlir::posenc::raise::coversDim(ExprContext &exprs, const Expr *index,
+                                    Value tensor, int64_t dim) {
   int64_t size = cast<RankedTensorType>(tensor.getType()).getDimSize(dim);
   IndexRange range = exprs.getRange(index->index);
   // A loop of static size may read a part of a dimension of dynamic size.

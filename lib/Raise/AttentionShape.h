@@ -33,6 +33,10 @@ struct RowOperand {
   unsigned numBeforeTokens = 0;
 };
 
+/// Whether the index takes all values of a dimension of the tensor.
+bool coversDim(ExprContext &exprs, const Expr *index, Value tensor,
+               int64_t dim);
+
 /// Returns the expression without conversions between float types and constant
 /// factors, which `scale` is multiplied by.
 const Expr *stripScale(const Expr *expr, double &scale);

@@ -48,7 +48,9 @@ bool AttentionSearch::isMask(const Expr *element) {
       return false;
     while (next < 4 && order[next]->index != index->index)
       ++next;
-    if (next == 4 || sizes[next++] != type.getDimSize(dim))
+    // A dynamic dimension may be longer than what is read of it.
+    if (next == 4 || sizes[next++] != type.getDimSize(dim) ||
+        !coversDim(exprs, index, element->tensor, dim))
       return false;
   }
   return true;

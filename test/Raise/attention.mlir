@@ -416,3 +416,33 @@ func.func @returned(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x7x8xf32>, %v: tensor
   %o = linalg.batch_matmul ins(%p, %vh : tensor<8x6x7xf32>, tensor<8x7x8xf32>) outs(%oz : tensor<8x6x8xf32>) -> tensor<8x6x8xf32>
   return %o, %p : tensor<8x6x8xf32>, tensor<8x6x7xf32>
 }
+
+// -----
+
+// A mask is as large as the queries and keys. Of one that may be larger, the
+// score reads elements.
+// CHECK-LABEL: func @larger_mask
+//  CHECK-SAME: %[[MASK:[^ :]*]]: tensor<?x?xf32>)
+//       CHECK: posenc.attention
+//   CHECK-NOT: mask(
+//       CHECK: score(%[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %[[J:.*]]) {
+//       CHECK: %[[M:.*]] = tensor.extract %[[MASK]][%{{.*}}, %[[J]]]
+//       CHECK: arith.addf %[[S]], %[[M]]
+func.func @larger_mask(%q: tensor<?x8xf32>, %k: tensor<?x8xf32>, %v: tensor<?x8xf32>, %mask: tensor<?x?xf32>) -> tensor<?x8xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %q, %c0 : tensor<?x8xf32>
+  %m = tensor.dim %k, %c0 : tensor<?x8xf32>
+  %cut = tensor.extract_slice %mask[0, 0] [%n, %m] [1, 1] : tensor<?x?xf32> to tensor<?x?xf32>
+  %te = tensor.empty(%m) : tensor<8x?xf32>
+  %kt = linalg.transpose ins(%k : tensor<?x8xf32>) outs(%te : tensor<8x?xf32>) permutation = [1, 0]
+  %se = tensor.empty(%n, %m) : tensor<?x?xf32>
+  %sz = linalg.fill ins(%zero : f32) outs(%se : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %s = linalg.matmul ins(%q, %kt : tensor<?x8xf32>, tensor<8x?xf32>) outs(%sz : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %l = arith.addf %s, %cut : tensor<?x?xf32>
+  %p = linalg.softmax dimension(1) ins(%l : tensor<?x?xf32>) outs(%se : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %oe = tensor.empty(%n) : tensor<?x8xf32>
+  %oz = linalg.fill ins(%zero : f32) outs(%oe : tensor<?x8xf32>) -> tensor<?x8xf32>
+  %o = linalg.matmul ins(%p, %v : tensor<?x?xf32>, tensor<?x8xf32>) outs(%oz : tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %o : tensor<?x8xf32>
+}
