@@ -191,6 +191,8 @@ private:
   Value createConstant(RankedTensorType type);
   /// Returns a tensor of the type with a number in all elements.
   Value createSplat(RankedTensorType type, double number);
+  /// Returns a tensor of rank 0 with the neutral element of the combiner.
+  Value createNeutral(Combiner combiner, Type element);
   Value createEmpty(RankedTensorType type) {
     return createEmpty(toShape(type.getShape()), type.getElementType());
   }

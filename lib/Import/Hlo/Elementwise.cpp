@@ -142,6 +142,13 @@ Value Converter::createSplat(RankedTensorType type, double number) {
                                    DenseElementsAttr::get(type, attribute));
 }
 
+Value Converter::createNeutral(Combiner combiner, Type element) {
+  return arith::ConstantOp::create(
+      builder,
+      DenseElementsAttr::get(RankedTensorType::get({}, element),
+                             Attribute(getNeutral(combiner, element))));
+}
+
 Value Converter::createConstant(RankedTensorType type) {
   auto value = dyn_cast_or_null<TypedAttr>(getAttribute("value"));
   if (!isa_and_nonnull<ElementsAttr>(value) || value.getType() != type)

@@ -155,6 +155,22 @@ Converter::reduceByRegion(ArrayRef<int64_t> dims) {
   return SmallVector<Value>(reduced.getResults());
 }
 
+/// Returns a signed integer in the total order of a float: its bits, of which
+/// those below the sign are inverted if it is set.
+static Value getTotalOrder(ImplicitLocOpBuilder &b, Value number) {
+  Type bits = b.getIntegerType(number.getType().getIntOrFloatBitWidth());
+  auto constant = [&](const APInt &value) -> Value {
+    return arith::ConstantOp::create(b, b.getIntegerAttr(bits, value));
+  };
+  unsigned width = bits.getIntOrFloatBitWidth();
+  Value pattern = arith::BitcastOp::create(b, bits, number);
+  Value signs =
+      arith::ShRSIOp::create(b, pattern, constant(APInt(width, width - 1)));
+  Value inverted = arith::AndIOp::create(
+      b, signs, constant(APInt::getSignedMaxValue(width)));
+  return arith::XOrIOp::create(b, pattern, inverted);
+}
+
 FailureOr<SmallVector<Value>> Converter::createTopK(int64_t count) {
   Value input = getOperand(0);
   RankedTensorType type = getType(input);
@@ -177,7 +193,8 @@ FailureOr<SmallVector<Value>> Converter::createTopK(int64_t count) {
   SmallVector<Value> values, indices;
   for (int64_t number = 0; number < count; ++number) {
     // The largest of those after the previous one in the order of descending
-    // values and ascending indices. NaN is larger than all numbers.
+    // values and ascending indices. Values have the total order of floats, as
+    // in XLA: 0 is larger than -0, and NaN is beyond the infinity of its sign.
     SmallVector<Value> inputs{input};
     SmallVector<AffineMap> maps{loops.all};
     if (number > 0) {
@@ -194,19 +211,11 @@ FailureOr<SmallVector<Value>> Converter::createTopK(int64_t count) {
           at = arith::IndexCastOp::create(b, index, at);
           // Whether (x, i) comes before (y, j).
           auto precedes = [&](Value x, Value i, Value y, Value j) -> Value {
-            using F = arith::CmpFPredicate;
-            auto compare = [&](F p, Value a, Value c) -> Value {
-              return arith::CmpFOp::create(b, p, a, c);
-            };
-            // UGT is true if x or y is NaN.
-            Value above = arith::AndIOp::create(b, compare(F::UGT, x, y),
-                                                compare(F::ORD, y, y));
-            Value same = arith::OrIOp::create(
-                b, compare(F::OEQ, x, y),
-                arith::AndIOp::create(b, compare(F::UNO, x, x),
-                                      compare(F::UNO, y, y)));
-            Value earlier =
-                arith::CmpIOp::create(b, arith::CmpIPredicate::slt, i, j);
+            using P = arith::CmpIPredicate;
+            Value p = getTotalOrder(b, x), q = getTotalOrder(b, y);
+            Value above = arith::CmpIOp::create(b, P::sgt, p, q),
+                  same = arith::CmpIOp::create(b, P::eq, p, q),
+                  earlier = arith::CmpIOp::create(b, P::slt, i, j);
             return arith::OrIOp::create(
                 b, above, arith::AndIOp::create(b, same, earlier));
           };

@@ -110,10 +110,11 @@ Value Converter::createWindows(Combiner combiner, ArrayRef<Size> window,
         sizes.table.createTerm(SizeTable::Term::Quotient, span, strides[dim]) +
         1);
   }
+  // Padding adds nothing, as in XLA: the initial value is combined once.
   Value padded = input;
   if (llvm::any_of(low, [](const Size &s) { return !s.isConstant(0); }) ||
       llvm::any_of(high, [](const Size &s) { return !s.isConstant(0); }))
-    padded = createPad(input, init, low, high);
+    padded = createPad(input, createNeutral(combiner, element), low, high);
   if (!padded)
     return {};
   SmallVector<AffineExpr> read, windows;

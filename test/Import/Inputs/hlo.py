@@ -169,6 +169,9 @@ CASES = [
     ("top_k_ties", "chlo.top_k(%ties, k = 3) : (tensor<5xf32>) -> (tensor<3xf32>, "
      "tensor<3xi32>)", (np.array([2, -np.inf, -np.inf], np.float32),
                         np.array([3, 0, 1], np.int32))),
+    ("top_k_zeros", "chlo.top_k(%zeros, k = 6) : (tensor<6xf32>) -> (tensor<6xf32>, "
+     "tensor<6xi32>)", (np.array([np.nan, 0, 0, -0., -1, np.nan], np.float32),
+                        np.array([4, 1, 3, 0, 2, 5], np.int32))),
     ("cumulative", '"stablehlo.reduce_window"(%x, %zero) <{padding = dense<[[0, 0], [5, 0]]>'
      " : tensor<2x2xi64>, window_dimensions = array<i64: 1, 6>}> ({\n"
      "    ^bb0(%u: tensor<f32>, %v: tensor<f32>):\n"
@@ -184,6 +187,13 @@ CASES = [
      f"({T}, tensor<f32>) -> tensor<2x3xf32>",
      np.pad(X, ((0, 0), (1, 1)))[:, [0, 1, 2, 2, 3, 4, 4, 5, 6]].reshape(
          2, 2, 3, 3).max((1, 3))),
+    # The initial value is added once, also to windows with padding.
+    ("pool_from_one", '"stablehlo.reduce_window"(%x, %one) <{padding = '
+     "dense<[[0, 1], [0, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 2, 1>}> ({\n"
+     "    ^bb0(%u: tensor<f32>, %v: tensor<f32>):\n"
+     "      %w = stablehlo.add %u, %v : tensor<f32>\n"
+     "      stablehlo.return %w : tensor<f32>\n    }) : "
+     f"({T}, tensor<f32>) -> {T}", X + np.pad(X, ((0, 1), (0, 0)))[1:] + 1),
     ("scatter", '"stablehlo.scatter"(%x, %column, %y3) <{scatter_dimension_numbers = '
      "#stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], "
      "scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({\n"
@@ -251,6 +261,7 @@ SETUP = f"""\
     %index = stablehlo.reshape %index1 : (tensor<1x1xi32>) -> tensor<i32>
     %i6 = stablehlo.iota dim = 1 : tensor<4x6xi32>
     %ties = stablehlo.constant dense<[0xFF800000, 0xFF800000, 0xFF800000, 2.0, 0xFF800000]> : tensor<5xf32>
+    %zeros = stablehlo.constant dense<[-0.0, 0.0, -1.0, 0.0, 0x7FC00000, 0xFFC00000]> : tensor<6xf32>
     %y3 = stablehlo.slice %y [0:3, 0:6] : ({T}) -> tensor<3x6xf32>
     %flat = stablehlo.reshape %x : ({T}) -> tensor<24xf32>
     %flat16 = stablehlo.slice %flat [0:16] : (tensor<24xf32>) -> tensor<16xf32>
@@ -293,7 +304,7 @@ def run(cases, number):
             expected = (~expected if expected.dtype == bool else
                         np.where(np.isfinite(expected), expected + 1, 0))
         if got.shape != expected.shape or not np.allclose(got, expected, rtol=1e-5,
-                                                          atol=1e-6):
+                                                          atol=1e-6, equal_nan=True):
             wrong += 1
             if not REST:
                 print(f"{name}: expected\n{expected}\ngot\n{got}")
