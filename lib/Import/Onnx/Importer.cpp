@@ -416,6 +416,12 @@ LogicalResult Importer::addOutputs(func::FuncOp function) {
       return mlir::emitError(fileLoc)
              << "output '" << shorten(output.name) << "' has elements of type "
              << tensor->element << ", which is not supported";
+    Type declared = getElementType(builder.getContext(), output.type);
+    if (output.isTensor && declared && declared != tensor->element)
+      return mlir::emitError(fileLoc)
+             << "output '" << shorten(output.name) << "' is declared as "
+             << declared << ", but its elements are of type "
+             << tensor->element;
     results.push_back(getValue(*tensor));
   }
   func::ReturnOp::create(builder, results);

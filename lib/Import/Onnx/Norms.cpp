@@ -26,6 +26,8 @@ struct Norm {
   /// Whether the mean is subtracted.
   bool isCentered;
   Tensor *weight = nullptr, *bias = nullptr;
+  /// The type of the result, if it is not that of the input.
+  Type resultElement;
   /// Set by emit(): the statistics of each row, with dimensions of size 1.
   Tensor mean, inverse;
 };
@@ -83,15 +85,16 @@ static FailureOr<Tensor> emit(NodeImporter &node, Norm &norm) {
     return failure();
   if (shape->size() != input.shape.size())
     return node.emitError() << "the weight has more dimensions than the input";
-  return mapElementsTo(node, operands, *shape, element,
-                       [&](Scalars &s, ValueRange args) {
-                         Value x = s.mul(s.convert(args[0]), args[1]);
-                         if (norm.weight)
-                           x = s.mul(x, s.convert(args[2]));
-                         if (norm.bias)
-                           x = s.add(x, s.convert(args.back()));
-                         return x;
-                       });
+  return mapElementsTo(
+      node, operands, *shape, norm.resultElement ? norm.resultElement : element,
+      [&](Scalars &s, ValueRange args) {
+        Value x = s.mul(s.convert(args[0]), s.convert(args[1]));
+        if (norm.weight)
+          x = s.mul(x, s.convert(args[2]));
+        if (norm.bias)
+          x = s.add(x, s.convert(args.back()));
+        return x;
+      });
 }
 
 /// RMSNormalization, SimplifiedLayerNormalization and LayerNormalization.
@@ -108,6 +111,13 @@ static LogicalResult importNorm(NodeImporter &node) {
   // Sums are at least as precise as asked for.
   node.ignore("stash_type");
   norm.weight = &node.getInput(1);
+  if (!norm.isCentered) {
+    // The type of RMS norms is that of the weight.
+    if (!norm.weight->isFloat())
+      return node.emitError()
+             << "expected a weight of floats, found " << norm.weight->element;
+    norm.resultElement = norm.weight->element;
+  }
   if (node.hasInput(2))
     norm.bias = &node.getInput(2);
   if (failed(node.setResult(emit(node, norm))))

@@ -110,6 +110,8 @@ CASES = {
     "order": (model([node("Neg", ["y"], ["z"]), ADD], X, ["z"]),
               "Neg 'z': no earlier node computes input 'y'"),
     "output": (model([ADD], X, ["q"]), "no node computes output 'q'"),
+    "output type": (model([ADD], X, {"y": ("f16", ["n", 4])}),
+                    "output 'y' is declared as 'f16', but its elements are of type 'f32'"),
     "no-output": (model([ADD], X, []), "the graph has no outputs"),
     # Constants.
     "short": (model([], X, ["w"], [tensor("w", "f32", [4], raw=bytes(15))]),

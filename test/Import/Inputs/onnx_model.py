@@ -91,12 +91,13 @@ def value_info(name, kind, dims):
 
 
 def graph(nodes, inputs, outputs, initializers=(), name="main"):
-    """`inputs` is a dict of types and shapes; so is `outputs`, or a list of names."""
-    if not isinstance(outputs, dict):
-        outputs = {output: ("f32", []) for output in outputs}
+    """`inputs` is a dict of types and shapes; so is `outputs`, or a list of names, whose
+    types are not given."""
+    infos = [value_info(key, *value) for key, value in outputs.items()] \
+        if isinstance(outputs, dict) else [field(1, output) for output in outputs]
     return (fields(1, nodes) + field(2, name) + fields(5, initializers) +
             fields(11, [value_info(key, *value) for key, value in inputs.items()]) +
-            fields(12, [value_info(key, *value) for key, value in outputs.items()]))
+            fields(12, infos))
 
 
 def model(*parts, opset=23, **keywords):

@@ -336,6 +336,14 @@ check("norms", [
      2 * x / np.sqrt((4 * x ** 2).mean(-1, keepdims=True) + 1e-6) * scale, 2 * x],
     dims={"x": ["b", "s", 16]})
 
+# The type of RMS norms is that of the weight.
+narrow = x.astype(np.float16)
+rms = narrow / np.sqrt((narrow.astype(np.float32) ** 2).mean(-1, keepdims=True) + 1e-5)
+check("weight-type", [
+    node("RMSNormalization", ["x", "scale"], ["y0"]),
+    node("SimplifiedLayerNormalization", ["x", "scale"], ["y1"])],
+    {"x": narrow}, [constant("scale", scale)], [rms * scale] * 2)
+
 # Before opset 13, all dimensions from the axis on are one.
 x = floats(2, 3, 4)
 rows = x.reshape(2, 12)
