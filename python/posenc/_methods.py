@@ -22,7 +22,6 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import tvm_ffi
 
 from . import _later  # noqa: F401 (generated code calls it)
@@ -34,6 +33,7 @@ from ._functions import FAILURES, Function, describe_shape
 from ._once import once
 from ._source import compile_for_cuda
 from ._sizes import name_element, read_element, translate
+from ._workspaces import Workspaces
 
 
 def _write_doc(function: dict) -> str:
@@ -55,7 +55,7 @@ def _write_doc(function: dict) -> str:
 # The names that generated code uses besides those of arguments.
 _LOCALS = {"self", "out", "backend", "error", "results", "others", "workspace_"}
 _GLOBALS = {"Array", "_backends", "_find", "_numpy", "_function", "_call", "_failures",
-            "_workspace", "_empty", "_uint8", "_widen", "_element"}
+            "_workspace", "_take", "_give", "_widen", "_element"}
 _BUILTINS = {"type", "min", "max", "int", "float", "tuple", "Exception", "TypeError",
              "ValueError", "AttributeError", "IndexError"}
 
@@ -172,8 +172,9 @@ def _generate(function: dict, identifier: str, on_cuda: bool) -> str:
                   f"                backend.check_out(_function, ({listed_results}))"]
     lines.append(f"            backend.mark(({listed_results}))")
     call = everything
-    allocate = "backend.scratch(%s)" if on_cuda else "_empty(%s, _uint8)"
-    if _find_workspace(function, on_cuda):
+    allocate = "backend.scratch(%s)" if on_cuda else "_take(%s)"
+    has_workspace = _find_workspace(function, on_cuda) is not None
+    if has_workspace:
         # The sizes are those of the plain entry point.
         lines += ["    try:"] + [f"        {line}" for line in shapes]
         dims = ", ".join(translate(size, sizes) for size in function["sizes"])
@@ -208,6 +209,8 @@ def _generate(function: dict, identifier: str, on_cuda: bool) -> str:
               f"{indent}    others = _function.retry(({call},), out, error)",
               f"{indent}    if others is not None:",
               f"{indent}        return others"]
+    if has_workspace and not on_cuda:
+        lines.append("    _give(workspace_)")
     if results:
         lines += ["    if out is None and backend.finish is not None:"]
         finished = ", ".join(f"backend.finish({name}, {output['dtype']!r})"
@@ -269,8 +272,9 @@ def _make(function: dict, identifier: str, code, spec: str | None,
     if workspace:
         support.workspace_size = _make_workspace_size(
             code.symbol(workspace), len(function["sizes"]))
-        scope.update(_workspace=support.workspace_size, _empty=np.empty,
-                     _uint8=np.uint8)
+        workspaces = Workspaces()
+        scope.update(_workspace=support.workspace_size, _take=workspaces.take,
+                     _give=workspaces.give)
     source = _generate(function, identifier, on_cuda)
     # Annotations are to be objects, which help() prints without quotes.
     made: dict[str, Any] = {}

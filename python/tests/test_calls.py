@@ -19,6 +19,7 @@ import pytest
 import posenc
 from posenc import _frameworks
 from posenc._sizes import evaluate
+from posenc._workspaces import Workspaces
 from conftest import (CONFIG, DIM, HEADS, KEY_HEADS, attend, is_close, make_inputs,
                       rotate)
 
@@ -164,6 +165,28 @@ def test_workspace():
     q, k, v, positions = make_inputs(tokens=19)
     expected = attend(rotate(q, positions), rotate(k, positions), v)
     assert is_close(kernels.attention(q, k, v, positions), expected, 1e-5)
+    # The second call has the memory of the first one, with its contents.
+    assert is_close(kernels.attention(q, k, v, positions), expected, 1e-5)
+    q, k, v, positions = make_inputs(tokens=13)
+    expected = attend(rotate(q, positions), rotate(k, positions), v)
+    assert is_close(kernels.attention(q, k, v, positions), expected, 1e-5)
+
+
+def test_workspaces():
+    """Memory is kept for calls that need most of it, and calls at a time have their own."""
+    workspaces = Workspaces()
+    first, second = workspaces.take(1000), workspaces.take(1000)
+    assert first.nbytes == second.nbytes == 1000 and not np.shares_memory(first, second)
+    workspaces.give(first)
+    assert workspaces.take(600) is first and workspaces.take(600) is not first
+    workspaces.give(first)
+    larger = workspaces.take(1001)
+    assert larger is not first and larger.nbytes == 1001
+    workspaces.give(larger)
+    smaller = workspaces.take(100)
+    assert smaller.nbytes == 100  # The larger memory was released.
+    workspaces.give(smaller)
+    assert workspaces.take(0).nbytes == 0
 
 
 def change(index, value):
