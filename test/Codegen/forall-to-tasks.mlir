@@ -128,6 +128,28 @@ func.func @two(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   return
 }
 
+// A quotient that is not known to exist runs in every task, as its operands do.
+// CHECK-LABEL: func.func @quotient
+// CHECK-SAME: #posenc.kernel<tasks = true, phases = [true, true]
+// CHECK: scf.if
+// CHECK: arith.ceildivui
+// CHECK: scf.if
+func.func @quotient(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %m = memref.dim %o, %c0 : memref<?x?xf32>
+  %n = memref.dim %o, %c1 : memref<?x?xf32>
+  scf.forall (%i) in (%m) {
+    memref.store %f, %o[%i, %c0] : memref<?x?xf32>
+  }
+  %blocks = arith.ceildivui %m, %n : index
+  scf.forall (%i) in (%blocks) {
+    memref.store %f, %o[%i, %c1] : memref<?x?xf32>
+  }
+  return
+}
+
 // Ops before and after loops are phases, too. Copies of caches do not count as
 // work.
 // CHECK-LABEL: func.func @around
