@@ -94,8 +94,8 @@ private:
 
 /// Whether every task may execute the operation before all phases, because it
 /// accesses no memory other than the task's own stack. A store that follows an
-/// access by a phase stays behind it. Operations that are not speculatable, such
-/// as divisions, run in any case.
+/// access by a phase stays behind it. Operations that are not speculatable,
+/// such as divisions, run in any case.
 bool PhaseFinder::canRunInEveryTask(Operation &op) {
   bool isPrivate = isMemoryEffectFree(&op) || isa<memref::AllocaOp>(op);
   if (auto store = dyn_cast<memref::StoreOp>(op)) {
