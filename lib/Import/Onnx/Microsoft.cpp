@@ -8,6 +8,7 @@
 
 #include "Attention.h"
 #include "Products.h"
+#include "Scalars.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -40,10 +41,28 @@ static LogicalResult addKeyPadding(NodeImporter &node, AttentionParts &parts,
   if (parts.mask)
     return node.emitError() << "key_padding_mask together with attention_bias "
                                "is not supported";
-  Tensor bits = convertTensor(node, padding, node.getI1Type());
+  // As in ONNX Runtime, a key is visible if its number is positive.
+  Tensor bits =
+      mapElementsTo(node, {&padding}, padding.shape, node.getI1Type(),
+                    [](Scalars &s, ValueRange args) -> Value {
+                      Value zero = arith::ConstantOp::create(
+                          s, cast<TypedAttr>(s.getZeroAttr(args[0].getType())));
+                      return arith::CmpIOp::create(s, arith::CmpIPredicate::sgt,
+                                                   args[0], zero);
+                    });
   parts.mask = &mask;
   return assign(
       mask, reshape(node, bits, {padding.shape[0], 1, 1, padding.shape[1]}));
+}
+
+/// Masked keys get minus infinity. The scores of ONNX Runtime, the default
+/// -10000, have the same weights, 0, unless other scores are as small.
+static LogicalResult checkFilterValue(NodeImporter &node) {
+  double value = node.getFloat("mask_filter_value", -10000);
+  if (!(value <= -1000))
+    return node.emitError() << "'mask_filter_value' of " << value
+                            << " is not supported, expected at most -1000";
+  return success();
 }
 
 static LogicalResult importMultiHead(NodeImporter &node) {
@@ -51,8 +70,8 @@ static LogicalResult importMultiHead(NodeImporter &node) {
   int64_t numHeads = node.getInt("num_heads", 0);
   if (double scale = node.getFloat("scale", 0))
     parts.scale = scale;
-  // Masked keys get minus infinity.
-  node.ignore("mask_filter_value");
+  if (failed(checkFilterValue(node)))
+    return failure();
   parts.isCausal = node.getInt("unidirectional", 0);
   if (!node.hasInput(1) || !node.hasInput(2))
     return node.emitError() << "packed queries, keys and values are not "
@@ -97,8 +116,8 @@ static LogicalResult importPackedAttention(NodeImporter &node) {
   int64_t numHeads = node.getInt("num_heads", 0);
   if (double scale = node.getFloat("scale", 0))
     parts.scale = scale;
-  // Masked keys get minus infinity.
-  node.ignore("mask_filter_value");
+  if (failed(checkFilterValue(node)))
+    return failure();
   node.ignore("rotary_embedding_dim");
   parts.isCausal = node.getInt("unidirectional", 0);
   for (StringRef name : {"do_rotary", "past_present_share_buffer"})

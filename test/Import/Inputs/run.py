@@ -567,7 +567,7 @@ check("encoder", [
          num_heads=2, unidirectional=1, qkv_hidden_sizes=[16, 16, 16]),
     node("EmbedLayerNormalization", ["words", "", "t0", "t1", "", "w", "b"], ["y4"],
          "com.microsoft", epsilon=1e-12)],
-    {"words": words, "segments": segments, "mask": visible[:, 0, 0].astype(np.int32)},
+    {"words": words, "segments": segments, "mask": 2 * visible[:, 0, 0].astype(np.int32) - 1},
     [constant(f"t{i}", table) for i, table in enumerate(tables)] +
     [constant("w", weight), constant("b", bias), constant("kernel", kernel),
      constant("offset", offset)],
