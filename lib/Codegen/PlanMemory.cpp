@@ -56,7 +56,7 @@ Lifetime Lifetimes::find(memref::AllocOp alloc) const {
       addUse(user);
       if (!isa<memref::ExtractAlignedPointerAsIndexOp>(user))
         continue;
-      // What is computed from an address may access the memory.
+      // Users of an address may access the memory.
       SetVector<Operation *> users;
       getForwardSlice(user, &users);
       llvm::for_each(users, addUse);

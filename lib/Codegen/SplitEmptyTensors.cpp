@@ -118,8 +118,8 @@ void FilledTensors::add(Operation *function) {
 }
 
 /// Gives each kMaxUses uses of the result an operation of their own. In the
-/// block of the function, each user has one: posenc-plan-workspace lets tensors
-/// share memory, and sees better when one of few uses is needed.
+/// block of the function, each user has one, so that posenc-plan-workspace
+/// finds short lifetimes.
 static void splitUses(Operation *producer) {
   unsigned maxUses =
       isa<FunctionOpInterface>(producer->getParentOp()) ? 1 : kMaxUses;

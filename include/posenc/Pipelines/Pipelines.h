@@ -104,8 +104,8 @@ struct PosencToSPIRVOptions : PassPipelineOptions<PosencToSPIRVOptions> {
                         llvm::cl::init(false)};
 };
 
-/// What kernels for GPUs may use: the parameters of `#posenc.gpu`, which ODS
-/// documents. The defaults are those of Vulkan.
+/// The parameters of `#posenc.gpu` say what kernels for GPUs may use. ODS
+/// documents them, and the defaults are those of Vulkan.
 using GpuFeatures = PosencAttachGpuPassOptions;
 
 /// Returns what the kernels of a library for the NVIDIA GPUs may use.

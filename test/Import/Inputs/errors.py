@@ -113,6 +113,10 @@ CASES = {
     "output type": (model([ADD], X, {"y": ("f16", ["n", 4])}),
                     "output 'y' is declared as 'f16', but its elements are of type 'f32'"),
     "no-output": (model([ADD], X, []), "the graph has no outputs"),
+    "filter": (model([node("MultiHeadAttention", ["x", "x", "x"], ["y"], "com.microsoft",
+                           num_heads=1, mask_filter_value=-2.0)],
+                     {"x": ("f32", [1, 2, 8])}, ["y"]),
+               "'mask_filter_value' of -2.000000e+00 is not supported, expected at most -1000"),
     # Constants.
     "short": (model([], X, ["w"], [tensor("w", "f32", [4], raw=bytes(15))]),
               "tensor 'w': expected 16 bytes, found 15"),

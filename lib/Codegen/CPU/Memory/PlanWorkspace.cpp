@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CPU/VectorTarget.h"
+#include "LoopSizes.h"
 #include "PlanMemory.h"
 
 #include "posenc/Codegen/Passes.h"
@@ -27,7 +28,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::posenc {
@@ -57,10 +57,7 @@ static int64_t getElementBytes(MemRefType type) {
 static std::optional<int64_t> getConstantBytes(MemRefType type) {
   if (!type.hasStaticShape())
     return std::nullopt;
-  std::optional<int64_t> bytes = getElementBytes(type);
-  for (int64_t size : type.getShape())
-    if (bytes)
-      bytes = llvm::checkedMul(*bytes, size);
+  std::optional<int64_t> bytes = getStaticBytes(type);
   if (!bytes || *bytes > kMaxWorkspaceBytes)
     return std::nullopt;
   return llvm::alignTo(*bytes, kWorkspaceAlignment);
